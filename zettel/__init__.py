@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from zettel.annotate.by_model import LiteLLMAnnotator as LiteLLMAnnotator
     from zettel.annotate.recorded import RecordedAnnotator as RecordedAnnotator
     from zettel.async_memory import AsyncMemory as AsyncMemory
+    from zettel.core.principals import acting_as as acting_as
     from zettel.errors import ZettelError as ZettelError
     from zettel.evolve.decay import Decay as Decay
     from zettel.integrations.wrap import wrap as wrap
@@ -48,6 +49,7 @@ _MODULES = {
     "Note": "zettel.model",
     "Revision": "zettel.model",
     "Scope": "zettel.model",
+    "acting_as": "zettel.core.principals",
     "wrap": "zettel.integrations.wrap",
 }
 

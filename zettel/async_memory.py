@@ -608,6 +608,7 @@ class AsyncMemory:
         scope_by: ScopeBy | None = None,
         edits: bool = False,
         source: str | None = None,
+        trust: float = 1.0,
         dry_run: bool = False,
         on_progress: Progress | None = None,
         on_rejected: OnRejected | None = None,
@@ -623,9 +624,10 @@ class AsyncMemory:
         and keys before storing; ``redact_region`` (NO) also the phone numbers of that country without its prefix.
         ``scope_by`` gives each speaker (``user``) or place (``channel``) a scope. A record changes a stored event with
         its id only if sender and file are the same; with ``edits``, also from other files, and the edited notes of an
-        exported vault change theirs. ``source`` replaces the path in reports and events. ``dry_run`` stores nothing and
-        reports what it would store. ``on_progress`` receives the number of records read and in all, ``on_rejected`` the
-        rejected records as they come.
+        exported vault change theirs. ``source`` replaces the path in reports and events. ``trust`` (0 to 1) is the
+        highest trust in the records, see ``acting_as``. ``dry_run`` stores nothing and reports what it would store.
+        ``on_progress`` receives the number of records read and in all, ``on_rejected`` the rejected records as they
+        come.
 
         A file of the format ``zettel`` restores whole memories: a single one into ``scope`` or into this memory's own
         scope if that is named; otherwise each keeps its scope. Raises ``UnknownFormat``, ``BadRecord``,
@@ -635,7 +637,7 @@ class AsyncMemory:
         return await self._call(
             "import_transcript", scope, path=path, format=format, conversation=conversation, tz=tz, columns=columns,
             since=since, until=until, speakers=speakers, map_user=map_user, session_gap=session_gap, redact=redact,
-            redact_region=redact_region, scope_by=scope_by, edits=edits, source=source, dry_run=dry_run,
+            redact_region=redact_region, scope_by=scope_by, edits=edits, source=source, trust=trust, dry_run=dry_run,
             on_progress=on_progress, on_rejected=on_rejected,
         )  # fmt: skip
 
@@ -657,6 +659,7 @@ class AsyncMemory:
         scope_by: ScopeBy | None = None,
         edits: bool = False,
         source: str | None = None,
+        trust: float = 1.0,
         scope: Scope | None = None,
     ) -> Estimate:
         """Estimate the language model calls of an import. Calls no model and stores nothing.
@@ -667,7 +670,7 @@ class AsyncMemory:
         return await self._call(
             "estimate_import", scope, path=path, format=format, conversation=conversation, tz=tz, columns=columns,
             since=since, until=until, speakers=speakers, map_user=map_user, session_gap=session_gap, redact=redact,
-            redact_region=redact_region, scope_by=scope_by, edits=edits, source=source,
+            redact_region=redact_region, scope_by=scope_by, edits=edits, source=source, trust=trust,
         )  # fmt: skip
 
     async def export(

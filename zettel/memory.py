@@ -639,6 +639,7 @@ class Memory:
         scope_by: ScopeBy | None = None,
         edits: bool = False,
         source: str | None = None,
+        trust: float = 1.0,
         dry_run: bool = False,
         on_progress: Progress | None = None,
         on_rejected: OnRejected | None = None,
@@ -654,9 +655,10 @@ class Memory:
         and keys before storing; ``redact_region`` (NO) also the phone numbers of that country without its prefix.
         ``scope_by`` gives each speaker (``user``) or place (``channel``) a scope. A record changes a stored event with
         its id only if sender and file are the same; with ``edits``, also from other files, and the edited notes of an
-        exported vault change theirs. ``source`` replaces the path in reports and events. ``dry_run`` stores nothing and
-        reports what it would store. ``on_progress`` receives the number of records read and in all, ``on_rejected`` the
-        rejected records as they come.
+        exported vault change theirs. ``source`` replaces the path in reports and events. ``trust`` (0 to 1) is the
+        highest trust in the records, see ``acting_as``. ``dry_run`` stores nothing and reports what it would store.
+        ``on_progress`` receives the number of records read and in all, ``on_rejected`` the rejected records as they
+        come.
 
         A file of the format ``zettel`` restores whole memories: a single one into ``scope`` or into this memory's own
         scope if that is named; otherwise each keeps its scope. Raises ``UnknownFormat``, ``BadRecord``,
@@ -681,6 +683,7 @@ class Memory:
                 scope_by=scope_by,
                 edits=edits,
                 source=source,
+                trust=trust,
                 dry_run=dry_run,
                 on_progress=on_progress,
                 on_rejected=on_rejected,
@@ -706,6 +709,7 @@ class Memory:
         scope_by: ScopeBy | None = None,
         edits: bool = False,
         source: str | None = None,
+        trust: float = 1.0,
         scope: Scope | None = None,
     ) -> Estimate:
         """Estimate the language model calls of an import. Calls no model and stores nothing.
@@ -731,6 +735,7 @@ class Memory:
                 scope_by=scope_by,
                 edits=edits,
                 source=source,
+                trust=trust,
                 scope=scope,
             )
         )

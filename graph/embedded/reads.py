@@ -11,7 +11,7 @@ from zettel.graph.bodies import read_body, read_note, read_uses
 from zettel.graph.embedded import words
 from zettel.graph.keys import Keys
 from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, TermUse, from_micros
-from zettel.ports import NoteHistory
+from zettel.ports import NoteHistory, Written
 from zettel.ports.query import Filter
 
 DUMP_PAGE = 256
@@ -157,6 +157,17 @@ def revisions_of(sql: sqlite3.Connection, number: int) -> tuple[Revision, ...]:
     return tuple(
         r if r.live == (r.version in live) else r.model_copy(update={"live": r.version in live}) for r in revisions
     )
+
+
+def written_by(sql: sqlite3.Connection, scope: int, principal: str) -> Written:
+    """Return the ids of the events and the changed notes of a principal, by ``seq``, with the changed versions."""
+    events = sql.execute("SELECT id FROM events WHERE scope = ? AND principal = ? ORDER BY seq", (scope, principal))
+    changes = sql.execute(
+        """SELECT n.id, r.version FROM revisions r JOIN notes n ON n.number = r.note
+        WHERE r.scope = ? AND r.principal = ? ORDER BY r.seq""",
+        (scope, principal),
+    )
+    return Written(tuple(id for (id,) in events), tuple(changes))
 
 
 def citing(sql: sqlite3.Connection, scope: int, notes: Sequence[str]) -> tuple[Revision, ...]:

@@ -34,7 +34,7 @@ from zettel.graph.embedded.writes import BatchWriter
 from zettel.graph.keys import Keys
 from zettel.graph.scopes import ScopeRow
 from zettel.model import TIME_MIN, Scope, TermUse, to_micros
-from zettel.ports import LookupQuery, ScopeState
+from zettel.ports import LookupQuery, ScopeState, Written
 from zettel.ports.operations import Conflict
 from zettel.ports.query import Query
 
@@ -182,6 +182,12 @@ class EmbeddedStore(IndexMaintenance):
         """Return the ids of the first ``limit`` events of that file or session, whichever is not None."""
         return await self._read_scope(
             scope, lambda sql, row, _: reads.events_from(sql, row.number, source, session, limit), ()
+        )
+
+    async def written_by(self, scope: Scope, principal: str) -> Written:
+        """Return the events and the changes of a principal."""
+        return await self._read_scope(
+            scope, lambda sql, row, _: reads.written_by(sql, row.number, principal), Written((), ())
         )
 
     async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:

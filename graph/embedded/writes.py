@@ -57,8 +57,8 @@ class EventRef(NamedTuple):
 
 _STATEMENTS = {
     "finished": "DELETE FROM jobs WHERE scope = ? AND id = ? AND token = ?",
-    "events": """INSERT INTO events (number, scope, id, seq, identity, session, occurred_at, source, body)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+    "events": """INSERT INTO events (number, scope, id, seq, identity, session, occurred_at, source, principal, body)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "notes": """INSERT INTO notes (number, scope, id, event, event_seq, part, kind, speaker, role, session, occurred_at,
         valid_from, valid_to, length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -73,8 +73,8 @@ _STATEMENTS = {
     "links": """INSERT OR REPLACE INTO links (source, target, type, owner, weight, reason, recorded_at)
         VALUES (?, ?, ?, ?, ?, ?, ?)""",
     "reworded": "UPDATE texts SET base = COALESCE(base, body), body = ? WHERE note = ?",
-    "revisions": """INSERT INTO revisions (number, scope, note, version, seq, recorded_at, body)
-        VALUES (?, ?, ?, ?, ?, ?, ?)""",
+    "revisions": """INSERT INTO revisions (number, scope, note, version, seq, recorded_at, principal, body)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
     "citations": "INSERT INTO citations (scope, cited, revision) VALUES (?, ?, ?)",
     "tombstones": "INSERT OR IGNORE INTO tombstones (scope, identity) VALUES (?, ?)",
     "jobs": """INSERT INTO jobs (scope, id, kind, note, version, priority, run_at, attempts, state, error, lease_until)
@@ -144,7 +144,7 @@ class BatchWriter:
         self._events[event.event_id] = EventRef(number, event.seq, source)
         self._rows["events"].append(
             (number, self._scope, event.event_id, event.seq, op.identity, event.session,
-             micros_or_min(event.occurred_at), source, prepared.body)
+             micros_or_min(event.occurred_at), source, event.principal or None, prepared.body)
         )  # fmt: skip
         self._record(to_micros(event.recorded_at))
 
@@ -206,8 +206,9 @@ class BatchWriter:
         row, recorded_at = self._next_number("revisions"), to_micros(revision.recorded_at)
         self._record(recorded_at)
         self._rows["revisions"].append(
-            (row, self._scope, number, revision.version, revision.seq, recorded_at, body_of(revision))
-        )
+            (row, self._scope, number, revision.version, revision.seq, recorded_at, revision.principal or None,
+             body_of(revision))
+        )  # fmt: skip
         cited = {source.note for source in revision.inputs} | {link.target for link in revision.links}
         cited |= {link.source for link in revision.links if link.source != revision.note}
         if revision.cause.note is not None:

@@ -13,7 +13,7 @@ from zettel.graph.neo4j import hashes, rows, unfinished
 from zettel.graph.neo4j.connection import Neo4jConnection
 from zettel.graph.scopes import ScopeRow, Secrets
 from zettel.model import TIME_MIN, EventRecord, Link, Note, Revision, Scope, Term, TermUse, from_micros
-from zettel.ports import LookupQuery, LookupResult, NoteHistory, ScopeState
+from zettel.ports import LookupQuery, LookupResult, NoteHistory, ScopeState, Written
 from zettel.ports.query import Filter
 
 if TYPE_CHECKING:
@@ -147,6 +147,11 @@ class Neo4jNotes:
             "events_from", *flags, scope=scope.key, file=source, session=session, limit=limit
         )
         return tuple(row["id"] for row in read)
+
+    async def written_by(self, scope: Scope, principal: str) -> Written:
+        events = await self.connection.read("events_by", scope=scope.key, principal=principal)
+        changes = await self.connection.read("revisions_by", scope=scope.key, principal=principal)
+        return Written(tuple(row["id"] for row in events), tuple((row["id"], row["version"]) for row in changes))
 
     async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:
         return tuple(row["id"] for row in await self.connection.read("notes_of", scope=scope.key, ids=list(events)))

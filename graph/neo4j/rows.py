@@ -70,7 +70,9 @@ def event_row(event: EventRecord, identity: str, scope: str) -> dict[str, Any]:
         "metadata": as_json(event.metadata) if event.metadata else None,
         "file": event.source.file if event.source else None,
         "position": event.source.position if event.source else None,
-        "key": event.external_id, "revises": event.revises, "identity": identity, "seq": event.seq, "scope": scope,
+        "key": event.external_id, "revises": event.revises, "principal": event.principal or None,
+        "ceiling": None if event.ceiling == 1 else event.ceiling,
+        "identity": identity, "seq": event.seq, "scope": scope,
         "id": event.event_id,
     }  # fmt: skip
     return {name: value for name, value in row.items() if value is not None}
@@ -92,13 +94,16 @@ def read_event(row: Mapping[str, Any]) -> EventRecord:
         metadata=json.loads(row["metadata"]) if "metadata" in row else {},
         source=Source(file=row["file"], position=row.get("position")) if "file" in row else None,
         revises=row.get("revises"),
+        principal=row.get("principal", ""),
+        ceiling=row.get("ceiling", 1.0),
         seq=row["seq"],
     )
 
 
 def revision_row(revision: Revision, scope: str) -> dict[str, Any]:
     """Return a revision's properties: its JSON, and the fields that people query."""
-    return {
+    principal = {"principal": revision.principal} if revision.principal else {}
+    return principal | {
         "caption": f"version {revision.version} by {revision.cause.by}", "version": revision.version,
         "by": revision.cause.by, "recorded_at": revision.recorded_at, "seq": revision.seq,
         "body": body_of(revision), "scope": scope, "id": f"{revision.note}/{revision.version}",

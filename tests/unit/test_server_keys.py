@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import threading
 import time
@@ -166,3 +167,21 @@ def test_scope_patterns_are_matched() -> None:
 def a_key(scopes: list[Scope] | None, right: Right = "read") -> Key:
     opened = None if scopes is None else tuple(scopes)
     return Key("0" * 12, "a", right, opened, "tail", datetime.now(timezone.utc))
+
+
+def test_a_key_has_a_trust(keys: Keys) -> None:
+    full, low = keys.create("laptop", "write", [ANN])[0], keys.create("form", "write", [ANN], trust=0.5)[0]
+    assert [(key.trust, key.principal) for key in (full, low)] == [(1.0, f"key:{full.id}"), (0.5, f"key:{low.id}")]
+    assert {key.name: key.trust for key in keys.all()} == {"laptop": 1.0, "form": 0.5}
+    with pytest.raises(InvalidInput, match="trust"):
+        keys.create("odd", "write", [ANN], trust=2)
+
+
+def test_keys_of_an_older_file_have_full_trust(keys: Keys) -> None:
+    key, text = keys.create("laptop", "write", [ANN])
+    with sqlite3.connect(keys.path) as file:
+        file.execute("ALTER TABLE keys DROP COLUMN trust")
+    file.close()
+    older = Keys(keys.path)
+    assert older.find(text) == key
+    older.close()

@@ -79,6 +79,9 @@ def import_(
     edits: bool = typer.Option(
         False, "--edits", help="Apply edited notes of an exported vault, and newer versions of records of other files."
     ),
+    trust: float = typer.Option(
+        1.0, "--trust", min=0, max=1, help="Highest trust in the records, 0 to 1. Below 1 they wait for a review."
+    ),
     runner: str | None = typer.Option(
         None, "--runner", metavar="NAME", help="Runner of the jobs that follow: here, process, ray or ray:ADDRESS."
     ),
@@ -133,7 +136,7 @@ def import_(
         if Path(path).is_dir() and rejected.resolve().is_relative_to(Path(path).resolve()):
             raise InvalidInput(f"--rejected {rejected} is in the folder that is imported: name a file elsewhere")
     with _on_disk(path, format) as (file, display_name):
-        selection["source"] = display_name
+        selection |= {"source": display_name, "trust": trust}
         is_memory_file = importing.is_memory_file(file, format)
         if is_memory_file and runner is not None:
             raise InvalidInput("a memory file is restored without running jobs: leave --runner out")

@@ -44,6 +44,7 @@ def create(
     ),
     all_scopes: bool = typer.Option(False, "--all-scopes", help="The key opens every scope."),
     expires: str | None = typer.Option(None, "--expires", metavar="WHEN", help="A period such as 90d, or a time."),
+    trust: float = typer.Option(1.0, "--trust", min=0, max=1, help="Highest trust in what the holder writes, 0 to 1."),
     keys: Path | None = KEYS_FILE,
 ) -> None:
     """Create a key. It is printed only once, because only its hash is stored.
@@ -55,13 +56,14 @@ def create(
       zettel keys create laptop --user ann
       zettel keys create dashboard --rights read --scope tenant=acme,user=ann --scope tenant=acme,user=bob
       zettel keys create operator --rights admin --all-scopes --expires 90d
+      zettel keys create web-form --user ann --trust 0.5
     """
     options = common(ctx)
     scopes = _scopes(options, scope, all_scopes)
     expiry = None if expires is None else _moment(expires)
     with opened(options, keys, create=True) as file:
         is_first, path = not file.all(), file.path
-        key, text = file.create(name, cast("Right", rights), scopes, expiry)
+        key, text = file.create(name, cast("Right", rights), scopes, expiry, trust)
     if keys is None and "://" not in options.store and not Path(options.store).exists():
         notify(f"zettel: the store {options.store} does not exist yet; the key will open it once it does")
     if is_first:
@@ -89,11 +91,13 @@ def list_(ctx: typer.Context, keys: Path | None = KEYS_FILE) -> None:
         return
     from rich.table import Table
 
-    table = Table("id", "name", "key", "rights", "scopes", "created", "expires", "state", box=None, pad_edge=False)
+    names = ("id", "name", "key", "rights", "scopes", "trust", "created", "expires", "state")
+    table = Table(*names, box=None, pad_edge=False)
     now = datetime.now(timezone.utc)
     for key in all_keys:
         dates = (day_and_time(key.created), day_and_time(key.expires))
-        table.add_row(key.id, key.name, f"…{key.tail}", key.right, _where(key), *dates, key.state(now))
+        trust = f"{key.trust:g}"
+        table.add_row(key.id, key.name, f"…{key.tail}", key.right, _where(key), trust, *dates, key.state(now))
     console().print(table)
 
 

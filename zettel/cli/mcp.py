@@ -24,6 +24,7 @@ def mcp(
     allow_delete: bool = typer.Option(
         False, "--allow-delete", help="Offer delete_memory, which destroys for good, in place of archive_memory."
     ),
+    trust: float = typer.Option(1.0, "--trust", min=0, max=1, help="Highest trust in what clients write, 0 to 1."),
 ) -> None:
     """Serve this memory to MCP clients, over stdio or HTTP.
 
@@ -61,7 +62,7 @@ def mcp(
         else:
             wire = stack.enter_context(claimed_stdout())
         memory = stack.enter_context(options.memory(create=not read_only, run_llm_jobs=not read_only))
-        server = mcp_server(memory, read_only=read_only, allow_delete=allow_delete)
+        server = mcp_server(memory, read_only=read_only, allow_delete=allow_delete, trust=trust)
         stack.enter_context(stopped_by_signals())
         if http:
             notify(f"zettel: MCP at {address_of(at)}")

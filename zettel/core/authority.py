@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zettel.model import Event, Note, Role
+from zettel.core.principals import acting
+from zettel.errors import PermissionDenied
+from zettel.model import Event, EventRecord, Note, Role
 from zettel.text.instructions import flags_of, lowered, trust_of
 
 FULL_TRUST = 1.0
@@ -18,9 +20,19 @@ ROLE_TRUST: dict[Role | None, float] = {"assistant": 0.75, "tool": 0.5, "documen
 
 
 def trust(of: Note | Event) -> float:
-    """Return the trust in a note or an event, 0 .. 1, from its role and flags; a derived note has its own, too."""
-    own = of.trust if isinstance(of, Note) else trust_of(of.role, flags_of(of.speaker, of.title, of.content))
-    return min(own, ROLE_TRUST.get(of.role, FULL_TRUST))
+    """Return the trust in a note or an event, 0 .. 1: the least of its writer's, its role's and, if derived, its own.
+
+    Flags halve it. The writer of an event that is not stored yet is the principal of the call.
+    """
+    if isinstance(of, Note):
+        return min(of.trust, role_trust(of))
+    ceiling = of.ceiling if isinstance(of, EventRecord) else acting().trust
+    return min(trust_of(of.role, flags_of(of.speaker, of.title, of.content), ceiling), role_trust(of))
+
+
+def role_trust(of: Note | Event) -> float:
+    """Return the highest trust in texts of this role."""
+    return ROLE_TRUST.get(of.role, FULL_TRUST)
 
 
 def derived_trust(inputs: Sequence[Note], flags: tuple[str, ...]) -> float:
@@ -44,3 +56,21 @@ def may_replace(new: Note | Event, old: Note | Event) -> bool:
     Example: the output of a tool never replaces the statement of a person, and a person's may replace it.
     """
     return trust(new) >= trust(old)
+
+
+def require_authority(over: Note) -> None:
+    """Raise ``PermissionDenied`` if the principal of this call has less trust than a note that it would change."""
+    principal = acting()
+    if principal.trust < trust(over):
+        raise PermissionDenied(
+            f"{principal.name} has trust {principal.trust:g} and cannot change {over.id}, which has {trust(over):g}: "
+            "add another note, or ask a person of higher trust"
+        )
+
+
+def require_full_trust(action: str) -> None:
+    """Raise ``PermissionDenied`` unless the principal of this call has full trust."""
+    principal = acting()
+    if principal.trust < FULL_TRUST:
+        name = principal.name
+        raise PermissionDenied(f"{name} has trust {principal.trust:g}: only a principal of full trust {action}")

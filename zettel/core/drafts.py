@@ -49,7 +49,7 @@ class EventDraft:
             "archived": False,
             "faded": False,
             "flags": flags,
-            "trust": trust_of(record.role, flags),
+            "trust": trust_of(record.role, flags, record.ceiling),
         }
 
     def note(self, part: int, record: EventRecord, note_id: str, seq: int, recorded_at: datetime) -> Note:

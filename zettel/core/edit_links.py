@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from zettel.core.authority import require_authority
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_HAND
 from zettel.core.fold import fold
@@ -40,6 +41,7 @@ class LinkEditor:
 
         async def make(pair: Pair, clock: Clock) -> list[PutRevision]:
             await self._require_shown(scope, pair)
+            _require_authority(key, pair)
             made[:] = [_new_link(key, reason, clock)]
             return [revised(pair[key.source], clock, BY_HAND, {}, links=tuple(made), inputs=_inputs(pair))]
 
@@ -77,6 +79,7 @@ class LinkEditor:
             await self._require_shown(scope, pair)
             if not any(link.type in (LinkType.CONTRADICTS, LinkType.SUPERSEDES) for link in _links(pair)):
                 raise InvalidInput(f"{keep} and {over} do not contradict each other: see `conflicts`, or link them")
+            _require_authority(key, pair)
             puts = _unlinked(pair, opposite, clock)
             history = next((_after(pair[keep], put) for put in puts if put.note.id == keep), pair[keep])
             made[:] = [_new_link(key, reason or RESOLVED, clock)]
@@ -104,6 +107,12 @@ class LinkEditor:
             if notes[id].archived:
                 raise InvalidInput(f"{id} is in the archive, or was merged: link what is not put away")
 
+
+
+def _require_authority(key: LinkKey, pair: Pair) -> None:
+    """Raise ``PermissionDenied`` for a SUPERSEDES link to a note of more trust than the principal has."""
+    if key.type is LinkType.SUPERSEDES:
+        require_authority(fold(*pair[key.target])[0])
 
 
 def _links(pair: Pair) -> list[Link]:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from zettel.core.authority import require_authority
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import reverted
 from zettel.core.follow_ups import FollowUps, new_job
@@ -70,6 +71,8 @@ class Eraser:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             nonlocal count
             deletion = await self._roots(scope, ids, missing_ok)
+            for note in (await self._store.notes(scope, sorted(deletion.notes))).values():
+                require_authority(note)
             if not deletion.events and not deletion.notes:
                 count = 0
                 return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from zettel.core.arguments import require_text_id
-from zettel.core.identity import external_id_bytes, identity_of
+from zettel.core.identity import external_id_bytes, identity_of, owned
 from zettel.errors import NotFound
 from zettel.model import EventRecord, Scope
 from zettel.ports import GraphStore, LookupQuery
@@ -29,10 +29,14 @@ async def _event_of(store: GraphStore, scope: Scope, id: str) -> tuple[EventReco
     require_text_id(scope, id)
     if _OWN_ID.fullmatch(id):
         return None
-    identity = identity_of(external_id_bytes(id), (await store.state(scope)).secret)
-    found = await store.lookup(scope, LookupQuery(identities=(identity,)))
-    if identity not in found.events or not found.events[identity][1]:
-        if id.startswith(("n_", "e_")):  # the caller reports an unknown id of zettel's own form
-            return None
-        raise NotFound(scope, [id])
-    return found.events[identity]
+    secret = (await store.state(scope)).secret
+    # The principal's own event with this id, else the shared one.
+    keys = dict.fromkeys((owned(external_id_bytes(id)), external_id_bytes(id)))
+    identities = tuple(identity_of(key, secret) for key in keys)
+    found = await store.lookup(scope, LookupQuery(identities=identities))
+    for identity in identities:
+        if identity in found.events and found.events[identity][1]:
+            return found.events[identity]
+    if id.startswith(("n_", "e_")):  # the caller reports an unknown id of zettel's own form
+        return None
+    raise NotFound(scope, [id])

@@ -3,6 +3,7 @@
 Identity is ``Event.external_id`` if set; else session, speaker, time, title, content, payload and the ordinal among
 identical events of the same file or call. Identity does not cover source, role and scope. If an imported record has the
 id of an event of another sender or origin (see :mod:`zettel.core.origin`), id, sender and content identify it.
+A principal below full trust has identities of its own, so that it neither repeats nor revises the events of others.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import secrets
 from collections import Counter
 
 from zettel.core.origin import sender_of
+from zettel.core.principals import acting
 from zettel.model import Event
 
 _encode = json.JSONEncoder(sort_keys=True).encode
@@ -41,15 +43,23 @@ class Ordinals:
 def identity_bytes(event: Event, ordinal: int) -> bytes:
     """Return the bytes whose hash is the identity; random for an event with neither external id nor time."""
     if event.external_id is not None:
-        return external_id_bytes(event.external_id)
+        return owned(external_id_bytes(event.external_id))
     if event.occurred_at is None:
         return secrets.token_bytes(20)
-    return json.dumps(["said", ordinal]).encode() + _content_bytes(event)
+    return owned(json.dumps(["said", ordinal]).encode() + _content_bytes(event))
 
 
 def external_id_bytes(id: str) -> bytes:
     """Return the identity bytes of an event with this ``Event.external_id``."""
     return json.dumps(["id", id]).encode()
+
+
+def owned(identity: bytes) -> bytes:
+    """Return identity bytes, those of a principal below full trust with its name: others' events are not its own."""
+    principal = acting()
+    if principal.trust >= 1 or not principal.name:
+        return identity
+    return json.dumps(["principal", principal.name]).encode() + identity
 
 
 def separate_bytes(event: Event) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from zettel.core.authority import require_authority, require_full_trust
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_PEOPLE
 from zettel.core.fold import fold, live_revisions
@@ -44,6 +45,8 @@ class Quarantiner:
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             own = await self._own(scope, note_id)
+            for history in own.values():
+                require_authority(fold(*history)[0])
             if fold(*own[note_id])[0].quarantined is not None:
                 raise InvalidInput(f"{note_id} is in quarantine already")
             cause = Cause(by=CallKind.QUARANTINE, note=next(iter(own)))
@@ -64,6 +67,7 @@ class Quarantiner:
         The next round merges equal notes again. Raises ``NotFound``, and ``InvalidInput`` if it is not in quarantine.
         """
         changed: list[Note] = []
+        require_full_trust("releases a note from quarantine")
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             own = await self._own(scope, note_id)

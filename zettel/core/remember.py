@@ -19,6 +19,7 @@ from zettel.core.mentions import mention_ops, names_in, title_lookups
 from zettel.core.merges import apply_planned, followers, merge_versions, rests_on
 from zettel.core.origin import Origin, repeats
 from zettel.core.pacing import paced
+from zettel.core.principals import acting
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
@@ -292,7 +293,10 @@ def _conflict(event: Event) -> IdentityConflict:
 
 def _record(event: Event, clock: Clock, old: EventRecord | None) -> EventRecord:
     fields = {name: getattr(event, name) for name in Event.model_fields}
+    principal = acting()
     return EventRecord(
+        principal=principal.name,
+        ceiling=principal.trust,
         event_id=new_id("e"),
         seq=clock.next(),
         recorded_at=clock.recorded_at,

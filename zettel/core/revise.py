@@ -8,14 +8,19 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from zettel.core.authority import require_authority
 from zettel.core.commit import Clock
-from zettel.core.decisions import not_reverted
+from zettel.core.decisions import BY_PEOPLE, not_reverted
 from zettel.core.fold import EXTRACTED, fold
-from zettel.model import Cause, Input, JobKind, Link, LinkKey, Note, Revision, Trait, fields_with
+from zettel.core.principals import acting
+from zettel.model import CallKind, Cause, Input, JobKind, Link, LinkKey, Note, Revision, Trait, fields_with
 from zettel.ports import NoteHistory
 from zettel.ports.operations import PutRevision
 from zettel.text.index import index_note, searchable_text
 from zettel.text.instructions import FLAGGED_FACTOR, authored_flags
+
+_BY_CALLERS = BY_PEOPLE | {CallKind.IMPORT}
+"""The causes of revisions by which a caller changes a note itself, and not its surroundings."""
 
 
 def revised(
@@ -34,12 +39,14 @@ def revised(
     """Return a new revision of a note, with the resulting state and links.
 
     A job's revision omits links and values that a person reverted. ``erased`` versions are destroyed in the same batch
-    and ignored.
+    and ignored. Raises ``PermissionDenied`` for a caller who has less trust than the note.
     """
     if isinstance(cause.by, JobKind):
         change, links = not_reverted(history, change, links)
     remaining = [revision for revision in history.revisions if revision.version not in erased]
     before, _ = fold(history.base, history.revisions)
+    if cause.by in _BY_CALLERS:
+        require_authority(before)
     revision = Revision(
         note=history.base.id,
         version=before.version + 1,
@@ -53,6 +60,7 @@ def revised(
         undoes=undoes,
         cause=cause,
         inputs=inputs,
+        principal=acting().name if isinstance(cause.by, CallKind) else "",
     )
     note, decided = fold(history.base, [*remaining, revision])
     bare = vars(before) | {"version": note.version} == vars(note)

@@ -26,7 +26,7 @@ except ModuleNotFoundError as error:
 from zettel.core.arguments import checked, require_storable
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.recalled_text import MIN_WORDS, RecalledNotes, normalized, only_repeats
-from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async
+from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.integrations.tool_answers import CAUTION
 from zettel.integrations.tools import READ_TOOLS, MemoryTools, Tool
 from zettel.model import Event, Hit, Scope
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from zettel.async_memory import AsyncMemory
 
+_ADAPTER = Adapter("adk")
 HITS = 10
 """Default number of memories in an answer."""
 USER = "user"
@@ -100,14 +101,16 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
         """Store texts. Entries that a search returned are already stored and skipped. Raises ``InvalidEvent``."""
         scope, common = self.scope(app_name, user_id), json_value("custom_metadata", custom_metadata or {})
         entries = [(entry.id, _event_of_entry(entry, common)) for entry in memories]
-        await run_async(self._memory, partial(_add_new, entries, scope))
+        await _ADAPTER.run_async(self._memory, partial(_add_new, entries, scope))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return the memories that answer a question, best first; none for an empty question."""
         scope = self.scope(app_name, user_id)
         if not query.strip():
             return SearchMemoryResponse()
-        hits = await run_async(self._memory, lambda memory: memory.search(query, self._k, log=False, scope=scope))
+        hits = await _ADAPTER.run_async(
+            self._memory, lambda memory: memory.search(query, self._k, log=False, scope=scope)
+        )
         recalled = self._recalled_in(scope)
         for hit in reversed(hits):
             recalled.add(hit.note)
@@ -121,7 +124,7 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
         scope = self.scope(app_name, user_id)
         if not memory_id:
             raise InvalidInput("memory_id is missing: pass the id of an entry that search_memory returned")
-        await run_async(self._memory, lambda memory: memory.delete(memory_id, scope=scope))
+        await _ADAPTER.run_async(self._memory, lambda memory: memory.delete(memory_id, scope=scope))
         self._recalled_in(scope).remove(memory_id)
 
     def _recalled_in(self, scope: Scope) -> RecalledNotes:
@@ -135,7 +138,7 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
         texts = _new_texts(adk_events, self._recalled_in(scope))
         events = [_event_of(event, text, session, common) for event, text in texts]
         if events:  # skip: notes that were edited since stay as they are
-            await run_async(
+            await _ADAPTER.run_async(
                 self._memory, lambda memory: memory.add_many_report(events, on_conflict="skip", scope=scope)
             )
 

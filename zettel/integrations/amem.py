@@ -19,6 +19,7 @@ from typing import Any
 
 from zettel.core.arguments import require_storable
 from zettel.core.decisions import BY_HAND
+from zettel.core.principals import acting_as
 from zettel.errors import EventDeleted, IdentityConflict, InvalidInput, NotFound
 from zettel.integrations.sync_or_async import run_sync
 from zettel.integrations.tool_answers import history_answer
@@ -118,6 +119,7 @@ class AgenticMemorySystem:
         """A live view of all notes by id, in order of arrival."""
         return _Memories(self)
 
+    @acting_as("adapter:amem")
     def add_note(self, content: str, time: str | None = None, **fields: Any) -> str:
         """Store a note and return its id. Deleted content can be added again.
 
@@ -166,6 +168,7 @@ class AgenticMemorySystem:
         note = self._find(memory_id)
         return None if note is None else self._memory_note(note)
 
+    @acting_as("adapter:amem")
     def update(self, memory_id: str, **fields: Any) -> bool:
         """Set fields: ``content``, ``keywords``, ``tags``, ``context``, ``category``, ``links``.
 
@@ -184,6 +187,7 @@ class AgenticMemorySystem:
         self._set(note.id, values, links)
         return True
 
+    @acting_as("adapter:amem")
     def delete(self, memory_id: str) -> bool:
         """Destroy a note and everything derived from it; return False if there is none."""
         note = self._find(memory_id)

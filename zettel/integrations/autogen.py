@@ -26,7 +26,7 @@ from zettel.integrations.conversation_turns import tokens_left
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.note_access import event_fields
 from zettel.integrations.recalled_text import normalized
-from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async
+from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.integrations.tool_answers import CAUTION, as_json
 from zettel.integrations.tools import MemoryTools, Tool
 from zettel.local.backend import LocalBackend
@@ -36,6 +36,7 @@ from zettel.model.hits import DEFAULT_TOKENS
 from zettel.search.pack import pack
 from zettel.search.question_kind import asks_about_past
 
+_ADAPTER = Adapter("autogen")
 R = TypeVar("R")
 HITS = 5
 """Default number of memories in a context or an answer."""
@@ -102,7 +103,8 @@ class ZettelMemory(core.Memory, Component[ZettelMemoryConfig]):  # type: ignore[
         """
         fields = _event_of(content, self._session)
         await _cancelled_by(
-            cancellation_token, run_async(self._memory, lambda memory: memory.add_many([fields], scope=self._scope))
+            cancellation_token,
+            _ADAPTER.run_async(self._memory, lambda memory: memory.add_many([fields], scope=self._scope)),
         )
 
     async def query(
@@ -140,9 +142,11 @@ class ZettelMemory(core.Memory, Component[ZettelMemoryConfig]):  # type: ignore[
     async def clear(self) -> None:
         """Destroy everything in the session, or in the scope if no session is set."""
         if self._session is None:
-            await run_async(self._memory, lambda memory: memory.delete_scope(scope=self._scope))
+            await _ADAPTER.run_async(self._memory, lambda memory: memory.delete_scope(scope=self._scope))
         else:
-            await run_async(self._memory, lambda memory: memory.delete(session=self._session, scope=self._scope))
+            await _ADAPTER.run_async(
+                self._memory, lambda memory: memory.delete(session=self._session, scope=self._scope)
+            )
 
     async def close(self) -> None:
         """Close the memory if ``load_component`` opened it; otherwise the caller closes it."""
@@ -170,7 +174,7 @@ class ZettelMemory(core.Memory, Component[ZettelMemoryConfig]):  # type: ignore[
 
     async def _search(self, question: str, **search: Any) -> list[Hit]:
         options: dict[str, Any] = {"k": self._k, "log": False, "scope": self._scope, **search}
-        return await run_async(self._memory, lambda memory: memory.search(question, **options))
+        return await _ADAPTER.run_async(self._memory, lambda memory: memory.search(question, **options))
 
 
 def memory_tools(

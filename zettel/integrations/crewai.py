@@ -28,10 +28,11 @@ from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import checked
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.keyed_items import KeyedItems, is_long
-from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
+from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.local.backend import LocalBackend
 from zettel.model import Event, Note, Scope, in_utc
 
+_ADAPTER = Adapter("crewai")
 CACHED_TEXTS = 10_000
 """Vectors whose texts are cached, the most recent ones."""
 RECORD, ID = "record", "record_id"
@@ -59,18 +60,18 @@ class ZettelStorage:
 
     def embedder(self, texts: Sequence[str]) -> list[list[float]]:
         """Embed texts; pass this method to CrewAI's ``Memory``. Raises ``EmbedderUnavailable``."""
-        return run_sync(self._memory, partial(self._embed, list(texts)))
+        return _ADAPTER.run_sync(self._memory, partial(self._embed, list(texts)))
 
     def save(self, records: list[MemoryRecord]) -> None:
         """Store records in one transaction; records with ids that were once deleted follow in a second one.
 
         Raises ``InvalidInput`` for metadata that is not JSON.
         """
-        run_sync(self._memory, partial(self._save, records))
+        _ADAPTER.run_sync(self._memory, partial(self._save, records))
 
     async def asave(self, records: list[MemoryRecord]) -> None:
         """Async version."""
-        await run_async(self._memory, partial(self._save, records))
+        await _ADAPTER.run_async(self._memory, partial(self._save, records))
 
     def update(self, record: MemoryRecord) -> None:
         """Store a new version of a record."""
@@ -90,7 +91,7 @@ class ZettelStorage:
         Raises ``InvalidInput`` for a vector of another size.
         """
         records = _RecordFilter(scope_prefix, categories, metadata_filter)
-        return run_sync(self._memory, partial(self._search, query_embedding, records, limit, min_score))
+        return _ADAPTER.run_sync(self._memory, partial(self._search, query_embedding, records, limit, min_score))
 
     async def asearch(
         self,
@@ -103,7 +104,7 @@ class ZettelStorage:
     ) -> RankedRecords:
         """Async version."""
         records = _RecordFilter(scope_prefix, categories, metadata_filter)
-        return await run_async(self._memory, partial(self._search, query_embedding, records, limit, min_score))
+        return await _ADAPTER.run_async(self._memory, partial(self._search, query_embedding, records, limit, min_score))
 
     def delete(
         self,
@@ -115,7 +116,7 @@ class ZettelStorage:
     ) -> int:
         """Destroy the records that match every given criterion, by default all; return their number."""
         records = _RecordFilter(scope_prefix, categories, metadata_filter, older_than, record_ids)
-        return run_sync(self._memory, partial(self._delete, records))
+        return _ADAPTER.run_sync(self._memory, partial(self._delete, records))
 
     async def adelete(
         self,
@@ -127,11 +128,11 @@ class ZettelStorage:
     ) -> int:
         """Async version."""
         records = _RecordFilter(scope_prefix, categories, metadata_filter, older_than, record_ids)
-        return await run_async(self._memory, partial(self._delete, records))
+        return await _ADAPTER.run_async(self._memory, partial(self._delete, records))
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """Return the record with this id."""
-        return run_sync(self._memory, partial(self._get, record_id))
+        return _ADAPTER.run_sync(self._memory, partial(self._get, record_id))
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
         """Return the records of a scope and its subscopes, newest first."""
@@ -173,7 +174,7 @@ class ZettelStorage:
     # The methods below run in the memory's event loop.
 
     def _records(self, scope_prefix: str | None) -> list[MemoryRecord]:
-        return run_sync(self._memory, partial(self._all, _RecordFilter(scope_prefix)))
+        return _ADAPTER.run_sync(self._memory, partial(self._all, _RecordFilter(scope_prefix)))
 
     async def _all(self, records: _RecordFilter, memory: AsyncMemory) -> list[MemoryRecord]:
         items = KeyedItems(memory, self._scope)

@@ -56,8 +56,10 @@ from zettel.integrations.langgraph_items import (
     value_of,
     within,
 )
-from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
+from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.model import Note, Scope
+
+_ADAPTER = Adapter("langgraph")
 
 
 class ZettelStore(BaseStore):  # type: ignore[misc]
@@ -96,19 +98,19 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
         Puts share one transaction; keys that were once deleted follow in a second one. Of several puts of a key the
         last one counts. Raises what ``add_many`` and ``search`` raise, and ``InvalidNamespaceError``.
         """
-        return run_sync(self._memory, partial(self._do, list(ops)))
+        return _ADAPTER.run_sync(self._memory, partial(self._do, list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Async version; a ``Memory`` works in any event loop."""
-        return await run_async(self._memory, partial(self._do, list(ops)))
+        return await _ADAPTER.run_async(self._memory, partial(self._do, list(ops)))
 
     def sweep_ttl(self) -> int:
         """Destroy expired items; return their number."""
-        return run_sync(self._memory, self._sweep)
+        return _ADAPTER.run_sync(self._memory, self._sweep)
 
     async def asweep_ttl(self) -> int:
         """Async version."""
-        return await run_async(self._memory, self._sweep)
+        return await _ADAPTER.run_async(self._memory, self._sweep)
 
     # The methods below run in the memory's event loop.
 

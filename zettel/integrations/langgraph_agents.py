@@ -16,13 +16,14 @@ from zettel.async_memory import AsyncMemory
 from zettel.integrations.conversation_turns import Conversation, RecalledContext, Turn, text_of
 from zettel.integrations.core_memory import acore
 from zettel.integrations.json_values import storable_text
-from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
+from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.integrations.tool_answers import as_json
 from zettel.integrations.tools import MemoryTools, Tool
 from zettel.model import Scope
 from zettel.model.hits import CONTEXT_HITS, DEFAULT_TOKENS
 from zettel.search.pack import OPENING_SHARE
 
+_ADAPTER = Adapter("langgraph")
 THREADS = 1000
 """Conversations that are cached, the most recent ones."""
 ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
@@ -91,16 +92,16 @@ class MemoryHooks:
         self.after = RunnableLambda(self._after, self._aafter, name="remember")
 
     def _before(self, state: State, config: RunnableConfig) -> dict[str, Any]:
-        return run_sync(self._memory, partial(self._recall, state, config))
+        return _ADAPTER.run_sync(self._memory, partial(self._recall, state, config))
 
     async def _abefore(self, state: State, config: RunnableConfig) -> dict[str, Any]:
-        return await run_async(self._memory, partial(self._recall, state, config))
+        return await _ADAPTER.run_async(self._memory, partial(self._recall, state, config))
 
     def _after(self, state: State, config: RunnableConfig) -> dict[str, Any]:
-        return run_sync(self._memory, partial(self._remember, state, config))
+        return _ADAPTER.run_sync(self._memory, partial(self._remember, state, config))
 
     async def _aafter(self, state: State, config: RunnableConfig) -> dict[str, Any]:
-        return await run_async(self._memory, partial(self._remember, state, config))
+        return await _ADAPTER.run_async(self._memory, partial(self._remember, state, config))
 
     async def _recall(self, state: State, config: RunnableConfig, memory: AsyncMemory) -> dict[str, Any]:
         messages = _messages(state)

@@ -27,12 +27,13 @@ from zettel.integrations.conversation_turns import HEAD, RecalledContext, tokens
 from zettel.integrations.json_values import storable_text
 from zettel.integrations.note_access import event_fields
 from zettel.integrations.recalled_text import normalized
-from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
+from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.model import Event, Hit, Scope
 from zettel.model.hits import CONTEXT_HITS, DEFAULT_TOKENS
 from zettel.search.pack import estimate_tokens, pack
 from zettel.search.question_kind import asks_about_past
 
+_ADAPTER = Adapter("llamaindex")
 HITS = 10
 """Default number of notes that a retriever returns."""
 SESSION = "session_id"
@@ -89,11 +90,11 @@ class ZettelMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
         session = self._session_of(messages, block_kwargs.get(SESSION))
         if len(messages) > 1 and _is_repeated(*messages[-2:]):
             messages = messages[:-1]  # during tool calls LlamaIndex repeats the user message after the history
-        return await run_async(self._memory, partial(self._recall, messages, session))
+        return await _ADAPTER.run_async(self._memory, partial(self._recall, messages, session))
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         session = self._session_of(messages)
-        await run_async(self._memory, partial(self._remember, messages, session, True))
+        await _ADAPTER.run_async(self._memory, partial(self._remember, messages, session, True))
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
         """Return a shorter text with only the best notes."""
@@ -181,10 +182,10 @@ class ZettelRetriever(BaseRetriever):  # type: ignore[misc]
         self._search: dict[str, Any] = {"log": False, "k": k, "scope": scope or memory.scope} | search
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return run_sync(self._memory, partial(self._find, query_bundle))
+        return _ADAPTER.run_sync(self._memory, partial(self._find, query_bundle))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await run_async(self._memory, partial(self._find, query_bundle))
+        return await _ADAPTER.run_async(self._memory, partial(self._find, query_bundle))
 
     async def _find(self, query_bundle: QueryBundle, memory: AsyncMemory) -> list[NodeWithScore]:
         hits = await memory.search(query_bundle.query_str, **self._search)

@@ -73,12 +73,19 @@ class Content:
     """The methods of one server for one scope of a memory."""
 
     def __init__(
-        self, memory: AnyMemory, scope: Scope | None = None, read_only: bool = False, allow_delete: bool = False
+        self,
+        memory: AnyMemory,
+        scope: Scope | None = None,
+        read_only: bool = False,
+        allow_delete: bool = False,
+        trust: float = 1.0,
     ) -> None:
         self._memory = memory
         self._scope = scope or memory.scope
         self._read_only = read_only
-        self._tools = MemoryTools(memory, scope=self._scope, read_only=read_only, allow_delete=allow_delete)
+        self._tools = MemoryTools(
+            memory, scope=self._scope, read_only=read_only, allow_delete=allow_delete, trust=trust, principal="tool:mcp"
+        )
         self._prompts = {prompt.name: prompt for prompt in PROMPTS if not (prompt.writes and read_only)}
         self.instructions = INSTRUCTIONS + ("." if read_only else WRITING)
         self.methods: dict[str, Callable[[Wire], Any]] = {

@@ -57,18 +57,24 @@ def require_mcp() -> None:
 
 
 def mcp_server(
-    memory: AnyMemory, *, scope: Scope | None = None, read_only: bool = False, allow_delete: bool = False
+    memory: AnyMemory,
+    *,
+    scope: Scope | None = None,
+    read_only: bool = False,
+    allow_delete: bool = False,
+    trust: float = 1.0,
 ) -> Any:
     """Return the SDK's low-level ``Server`` for one scope of a memory.
 
     No request can change the scope. ``read_only`` leaves out every operation that changes the memory. Clients can
-    archive memories, and with ``allow_delete`` delete them for good. Raises ``MissingExtra``, ``InvalidInput``.
+    archive memories, and with ``allow_delete`` delete them for good. ``trust`` (0 to 1) is the highest trust in what
+    they write. Raises ``MissingExtra``, ``InvalidInput``.
     """
     require_memory(memory)
     require_mcp()
     from mcp.server.lowlevel import Server
 
-    content = Content(memory, scope, read_only, allow_delete)
+    content = Content(memory, scope, read_only, allow_delete, trust)
     server: Any = Server("zettel", version=VERSION, instructions=content.instructions)
     register = _register_2 if hasattr(server, "add_request_handler") else _register_1
     for method, answer in content.methods.items():

@@ -24,7 +24,7 @@ from zettel.core.arguments import checked, require_storable
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.note_access import delete_existing
 from zettel.integrations.recalled_text import only_repeats
-from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async
+from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.integrations.tool_answers import as_json
 from zettel.integrations.tools import READ_TOOLS, MemoryTools, Tool
 from zettel.integrations.whole_events import parts_of
@@ -34,6 +34,7 @@ from zettel.transcripts.parsing.content_blocks import content_of, parsed
 if TYPE_CHECKING:
     from zettel.async_memory import AsyncMemory
 
+_ADAPTER = Adapter("openai-agents")
 SOURCE = Source(file="openai-agents")
 """Distinguishes the items of a session from other events with the same session name."""
 SPEAKERS = ("user", "assistant")
@@ -71,22 +72,22 @@ class ZettelSession:
             limit = self.session_settings.limit
         if limit is not None and limit < 1:
             return []
-        return await run_async(self._memory, lambda memory: self._items(memory, limit))
+        return await _ADAPTER.run_async(self._memory, lambda memory: self._items(memory, limit))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items in one transaction, then archive those that are not messages. Raises ``InvalidInput``."""
         now = datetime.now(timezone.utc)
         events = [_event_of(item, self.session_id, now) for item in items]
         if events:
-            await run_async(self._memory, lambda memory: self._add(memory, events))
+            await _ADAPTER.run_async(self._memory, lambda memory: self._add(memory, events))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Destroy the last item, with everything derived from it, and return it; None if there is none."""
-        return await run_async(self._memory, self._pop)
+        return await _ADAPTER.run_async(self._memory, self._pop)
 
     async def clear_session(self) -> None:
         """Destroy all items, with everything derived from them."""
-        await run_async(self._memory, self._clear)
+        await _ADAPTER.run_async(self._memory, self._clear)
 
     async def _items(self, memory: AsyncMemory, limit: int | None) -> list[TResponseInputItem]:
         events = await memory.events(self.session_id, source=SOURCE.file, limit=limit, scope=self._scope)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from zettel.async_memory import AsyncMemory
+from zettel.core.principals import acting_as
 from zettel.errors import InvalidInput
 from zettel.memory import Memory
 
@@ -31,6 +32,23 @@ async def run_async(memory: AnyMemory, operation: Operation[R]) -> R:
     if isinstance(memory, AsyncMemory):
         return await operation(memory)
     return await memory._bridge.reach(partial(operation, memory._bridge.inner))
+
+
+class Adapter:
+    """Runs the operations of one integration, which the memory records as their writer: ``adapter:crewai``."""
+
+    def __init__(self, name: str) -> None:
+        self._principal = f"adapter:{name}"
+
+    def run_sync(self, memory: AnyMemory, operation: Operation[R]) -> R:
+        """See ``run_sync``."""
+        with acting_as(self._principal):
+            return run_sync(memory, operation)
+
+    async def run_async(self, memory: AnyMemory, operation: Operation[R]) -> R:
+        """See ``run_async``."""
+        with acting_as(self._principal):
+            return await run_async(memory, operation)
 
 
 def require_memory(memory: object) -> None:

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import first_complaint, moment_of, require_storable
 from zettel.core.authority import is_trusted, may_replace
+from zettel.core.principals import acting_as
 from zettel.errors import EventDeleted, InvalidInput, ZettelError
 from zettel.integrations import tool_answers, tool_arguments
 from zettel.integrations.recalled_text import RecalledNotes, contains_line, normalized
@@ -58,7 +59,8 @@ class MemoryTools:
     Without ``allow_delete``, ``archive_memory``, which can be undone, replaces ``delete_memory``.
 
     ``memory`` is a ``Memory`` or an ``AsyncMemory``; the tools of an ``AsyncMemory`` must be awaited. ``session`` is
-    the session of added events. Raises ``InvalidInput``.
+    the session of added events. ``trust`` (0 to 1) is the highest trust in what the tools write, and ``principal`` the
+    name that the memory records as the writer, see ``zettel.acting_as``. Raises ``InvalidInput``.
     """
 
     def __init__(
@@ -69,8 +71,12 @@ class MemoryTools:
         session: str | None = None,
         read_only: bool = False,
         allow_delete: bool = True,
+        trust: float = 1.0,
+        principal: str = "tool:memory",
     ) -> None:
         require_memory(memory)
+        with acting_as(principal, trust):  # raises before the first call of a tool
+            self._principal, self._trust = principal, trust
         self._memory = memory
         self._operations = _Operations(scope or memory.scope, session, read_only)
         specs = [spec if allow_delete or not spec.destroys else ARCHIVE for spec in SPECS]
@@ -114,7 +120,8 @@ class MemoryTools:
             spec = self._specs.get(name)
             if spec is None:
                 raise InvalidInput(f"unknown tool {name!r}: use one of {', '.join(self._specs)}")
-            return await spec.run(self._operations, memory, _checked(spec, arguments))
+            with acting_as(self._principal, self._trust):
+                return await spec.run(self._operations, memory, _checked(spec, arguments))
         except ZettelError as error:
             return {"error": " ".join(str(error).split())}
 

@@ -17,13 +17,14 @@ from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import checked, require_scope
 from zettel.errors import InvalidInput
 from zettel.integrations.conversation_turns import Conversation, Turn, message_text, text_of
-from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
+from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.model import Scope
 from zettel.model.hits import DEFAULT_TOKENS
 
 Client = TypeVar("Client")
 Path = tuple[str, ...]
 
+_ADAPTER = Adapter("wrap")
 CALLS: frozenset[Path] = frozenset(
     {("chat", "completions", "create"), ("chat", "completions", "parse"), ("completion",), ("acompletion",)}
 )
@@ -133,11 +134,11 @@ def _with_memory(memory: AnyMemory, conversation: Conversation, call: Callable[.
         messages = _messages(args, kwargs)
         if messages is None:  # the client reports the error
             return call(*args, **kwargs)
-        turn = run_sync(memory, functools.partial(conversation.begin, messages))
+        turn = _ADAPTER.run_sync(memory, functools.partial(conversation.begin, messages))
         answer = call(*args[:1], *args[2:], **kwargs | {"messages": turn.messages})
 
         def end(text: str) -> None:
-            run_sync(memory, functools.partial(conversation.end, turn, text))
+            _ADAPTER.run_sync(memory, functools.partial(conversation.end, turn, text))
 
         if kwargs.get("stream"):
             return _Stream(answer, end)
@@ -149,11 +150,11 @@ def _with_memory(memory: AnyMemory, conversation: Conversation, call: Callable[.
         messages = _messages(args, kwargs)
         if messages is None:
             return await call(*args, **kwargs)
-        turn: Turn = await run_async(memory, functools.partial(conversation.begin, messages))
+        turn: Turn = await _ADAPTER.run_async(memory, functools.partial(conversation.begin, messages))
         answer = await call(*args[:1], *args[2:], **kwargs | {"messages": turn.messages})
 
         async def end(text: str) -> None:
-            await run_async(memory, functools.partial(conversation.end, turn, text))
+            await _ADAPTER.run_async(memory, functools.partial(conversation.end, turn, text))
 
         if kwargs.get("stream"):
             return _AsyncStream(answer, end)

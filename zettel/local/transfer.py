@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import anyio.to_thread
 
 from zettel.core.arguments import names_of, require_path
-from zettel.errors import InvalidInput
+from zettel.core.authority import FULL_TRUST
+from zettel.core.principals import acting, acting_as
+from zettel.errors import InvalidInput, PermissionDenied
 from zettel.local.local_memory import LocalMemory
-from zettel.model import EventRecord, Note, Scope
+from zettel.model import MAX_NAME, EventRecord, Note, Scope
 
 if TYPE_CHECKING:
     from zettel.exports.report import ExportReport
@@ -27,6 +29,7 @@ async def import_transcript(
     format: str = "auto",
     *,
     source: str | None = None,
+    trust: float = 1.0,
     dry_run: bool = False,
     on_progress: Progress | None = None,
     on_rejected: OnRejected | None = None,
@@ -34,14 +37,29 @@ async def import_transcript(
     **selection: Any,
 ) -> ImportReport:
     """``selection`` are the arguments of ``import_options``."""
+    path = require_path("path", path)
+    if source is not None and not isinstance(source, str):  # the name of a file, which need not be text throughout
+        raise InvalidInput(f"source must be a str, not {type(source).__name__}")
+    with acting_as(_principal(source or str(path)), trust):
+        return await _import(memory, path, format, source, dry_run, on_progress, on_rejected, scope, selection)
+
+
+async def _import(
+    memory: LocalMemory,
+    path: Path,
+    format: str,
+    source: str | None,
+    dry_run: bool,
+    on_progress: Progress | None,
+    on_rejected: OnRejected | None,
+    scope: Scope | None,
+    selection: Mapping[str, Any],
+) -> ImportReport:
     from zettel.transcripts import archive_tree, importing, sources
     from zettel.transcripts.options import ImportOptions, import_options
     from zettel.transcripts.report import ImportReport
 
     engine, named = memory.use(scope)
-    path = require_path("path", path)
-    if source is not None and not isinstance(source, str):  # the name of a file, which need not be text throughout
-        raise InvalidInput(f"source must be a str, not {type(source).__name__}")
     dry_run = bool(dry_run)
     options = import_options(**selection)
     if options.scope_by is not None and named.user is not None:
@@ -53,6 +71,8 @@ async def import_transcript(
             raise InvalidInput(
                 f"{source or path} contains whole memories: import it without filters, redact=, scope_by= and dry_run="
             )
+        if acting().trust < FULL_TRUST:
+            raise PermissionDenied("a whole memory contains the trust in its notes: restore it with full trust")
         into = named if scope is not None or named != Scope() else None
         report = await importing.import_memory_file(engine.restoring, path, into, source or str(path), on_progress)
         engine.loop.wake()
@@ -73,6 +93,13 @@ async def import_transcript(
     if turns is not None and engine.llm_client is not None and engine.reader is not None:
         report.estimate = await estimate(turns, engine.reader, engine.llm_client.model)
     return report
+
+
+def _principal(source: str) -> str:
+    """Return the principal of an import; file names need not be text throughout."""
+    from zettel.transcripts.archive_tree import as_text
+
+    return "import:" + as_text(source)[: MAX_NAME - len("import:")]
 
 
 async def estimate_import(

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from zettel.core.arguments import link_type_of, require_reason, require_storable, whole_number
+from zettel.core.authority import require_full_trust
 from zettel.core.external_ids import event_id_of, note_id_of
 from zettel.core.identity import Ordinals
 from zettel.local.local_memory import LocalMemory
@@ -142,6 +143,7 @@ async def delete(
 
 async def delete_scope(memory: LocalMemory, *, scope: Scope | None = None) -> int:
     engine, scope = memory.use(scope)
+    require_full_trust("deletes a scope")
     deleted = await engine.store.drop_scope(scope)
     for pause in PURGE_PAUSES:
         await asyncio.sleep(pause)

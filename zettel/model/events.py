@@ -70,11 +70,17 @@ def event_text(event: Event) -> str:
 
 
 class EventRecord(Event):
-    """A stored event: an ``Event`` with its id in the store, its ``seq`` (order of arrival) and the time of storing."""
+    """A stored event: an ``Event`` with its id in the store, its ``seq`` (order of arrival) and the time of storing.
+
+    ``principal`` is who wrote it, such as ``key:3f9a…``, and ``ceiling`` the highest trust in this writer at that time.
+    The caller does not choose them, see ``acting_as``. An empty principal is unknown.
+    """
 
     event_id: str
     seq: int
     recorded_at: Moment
+    principal: Name = ""
+    ceiling: float = Field(default=1.0, ge=0, le=1)
     revises: str | None = None
     """The ``event_id`` of the earlier event of the same identity, if an import revised its content."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, Union
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from zettel.model.base import Frozen, Moment
+from zettel.model.base import Frozen, Moment, Name
 from zettel.model.jobs import JobKind
 from zettel.model.links import Link, LinkKey
 from zettel.model.speakers import with_speaker
@@ -74,7 +74,7 @@ class Revision(Frozen):
     ``change`` maps the names of the set fields to their values. ``links`` are added, ``unlinks`` removed links, and
     ``undoes`` the versions that this revision reverts. ``extracted`` names the set fields that zettel computed from the
     content; a model or a person wrote the others. ``inputs`` are the notes that the change was based on. ``live`` is
-    False after a revert.
+    False after a revert. ``principal`` is who made the call, empty for jobs and unknown callers.
     """
 
     note: str
@@ -89,3 +89,4 @@ class Revision(Frozen):
     cause: Cause
     inputs: tuple[Input, ...] = ()
     live: bool = True
+    principal: Name = ""

@@ -20,6 +20,7 @@ from zettel.ports.store import (
     ScopeState,
     SurveyingStore,
     VectorSet,
+    Written,
 )
 
 __all__ = [
@@ -46,5 +47,6 @@ __all__ = [
     "TermStats",
     "UtilityReranker",
     "VectorSet",
+    "Written",
     "is_slow",
 ]

@@ -92,6 +92,13 @@ class NoteHistory(NamedTuple):
     revisions: tuple[Revision, ...]
 
 
+class Written(NamedTuple):
+    """The writes of a principal: the ids of its events, and its changes as (note, version)."""
+
+    events: tuple[str, ...]
+    changes: tuple[tuple[str, int], ...]
+
+
 class NearestNotes(NamedTuple):
     """The older notes nearest to one note: (id, cosine), highest cosine first."""
 
@@ -160,6 +167,10 @@ class NoteStore(Protocol):
 
     async def events_from(self, scope: Scope, source: str | None, session: str | None, limit: int) -> tuple[str, ...]:
         """Return the ids of the first ``limit`` events of a source and a session; None matches all."""
+        ...
+
+    async def written_by(self, scope: Scope, principal: str) -> Written:
+        """Return the events and the changes of a principal, by ``seq``."""
         ...
 
     async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:

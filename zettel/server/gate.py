@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from zettel.core.pacing import PAUSE
+from zettel.core.principals import acting_as
 from zettel.errors import BadRequest, InvalidKey, PermissionDenied, ServerBusy, StoreBusy, TooManyRequests, ZettelError
 from zettel.remote.routes import COMPOSED, ROUTES
 from zettel.remote.sockets import is_loopback
@@ -130,6 +131,7 @@ class Gate:
             places.enter_context(self._metrics.active.track_inprogress())
             key = scope["zettel.key"] = self._key(headers)
             if key is not None:
+                places.enter_context(acting_as(key.principal, key.trust))
                 places.enter_context(self._guarded.per_key(key.id))
                 wait = self._buckets.take(key.id, asyncio.get_running_loop().time())
                 if wait:

@@ -1,4 +1,4 @@
-"""Access keys of a server: the scopes that a key opens, and its right.
+"""Access keys of a server: the scopes that a key opens, its right, and the highest trust in what its holder writes.
 
 A key is ``zk_ID_SECRET``. It is shown once, when it is created; a small SQLite file stores its hash. Each request looks
 it up there in a few microseconds, so every server rejects a revoked key from the next request on.
@@ -23,6 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from zettel.core.arguments import share
 from zettel.core.private_files import create_private
 from zettel.errors import InvalidInput, StoreBusy, StoreError
 from zettel.model import Scope
@@ -44,14 +45,19 @@ _NO_HASH = bytes(32)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS keys (
     id TEXT PRIMARY KEY, hash BLOB NOT NULL, tail TEXT NOT NULL, name TEXT NOT NULL, rights TEXT NOT NULL,
-    scopes TEXT, created TEXT NOT NULL, expires TEXT, revoked TEXT
+    scopes TEXT, created TEXT NOT NULL, expires TEXT, revoked TEXT, trust REAL NOT NULL DEFAULT 1
 ) STRICT
 """
-_COLUMNS = "id, hash, tail, name, rights, scopes, created, expires, revoked"
+_COLUMNS = "id, hash, tail, name, rights, scopes, created, expires, revoked, trust"
+_ADD_TRUST = "ALTER TABLE keys ADD COLUMN trust REAL NOT NULL DEFAULT 1"
+"""For files of older versions."""
 
 
 class Key(NamedTuple):
-    """A key without its secret; ``scopes`` is None if it opens all scopes."""
+    """A key without its secret; ``scopes`` is None if it opens all scopes.
+
+    ``trust`` (0 .. 1) is the highest trust in what its holder writes.
+    """
 
     id: str
     name: str
@@ -61,6 +67,12 @@ class Key(NamedTuple):
     created: datetime
     expires: datetime | None = None
     revoked: datetime | None = None
+    trust: float = 1.0
+
+    @property
+    def principal(self) -> str:
+        """The name under which stores record what its holder writes."""
+        return f"key:{self.id}"
 
     def state(self, now: datetime) -> Literal["live", "expired", "revoked"]:
         """Return the state of the key at ``now``."""
@@ -86,6 +98,9 @@ class Keys:
         try:
             if create:
                 self._file.execute(_SCHEMA)
+            columns = {name for _, name, *_ in self._file.execute("PRAGMA table_info(keys)")}
+            if "hash" in columns and "trust" not in columns:
+                self._file.execute(_ADD_TRUST)
             self._file.execute(f"SELECT {_COLUMNS} FROM keys LIMIT 1")
         except sqlite3.DatabaseError as error:
             self._file.close()
@@ -97,6 +112,7 @@ class Keys:
         right: Right,
         scopes: Sequence[Scope] | None,
         expires: datetime | None = None,
+        trust: float = 1.0,
     ) -> tuple[Key, str]:
         """Create a key and return it with its text, which is not stored. Raises ``InvalidInput``."""
         if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
@@ -105,6 +121,7 @@ class Keys:
             raise InvalidInput(f"rights={right!r}: use {', '.join(RIGHTS)}")
         if scopes is not None and not scopes:
             raise InvalidInput("a key needs at least one scope: name a scope, or all scopes")
+        share("trust", trust)
         now = datetime.now(timezone.utc)
         if expires is not None and expires <= now:
             raise InvalidInput(f"expires={expires.isoformat()} is in the past: use a later time")
@@ -112,11 +129,11 @@ class Keys:
         text = f"{PREFIX}{id}_{secret}"
         scopes_json = None if scopes is None else json.dumps([scope.model_dump() for scope in dict.fromkeys(scopes)])
         ends = None if expires is None else expires.isoformat()
-        row = (id, _hash(text), text[-TAIL:], name, right, scopes_json, now.isoformat(), ends, None)
+        row = (id, _hash(text), text[-TAIL:], name, right, scopes_json, now.isoformat(), ends, None, float(trust))
         with self._writing():
             if any(key.name == name and key.state(now) == "live" for key in self.all()):
                 raise InvalidInput(f"a key {name!r} already exists: use another name, or revoke it first")
-            self._file.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self._file.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         return _key(row), text
 
     def all(self) -> list[Key]:
@@ -176,11 +193,12 @@ def _hash(text: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _key(row: tuple[object, ...]) -> Key:
-    id, _, tail, name, right, scopes, created, expires, revoked = row
+    id, _, tail, name, right, scopes, created, expires, revoked, trust = row
     bound = None if scopes is None else tuple(Scope.model_validate(scope) for scope in json.loads(str(scopes)))
     return Key(
         str(id), str(name), RIGHTS[RIGHTS.index(right)], bound, str(tail), _moment(created),
         None if expires is None else _moment(expires), None if revoked is None else _moment(revoked),
+        float(str(trust)),
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from zettel.model import (
     in_utc,
     to_micros,
 )
+from zettel.ports import Written
 from zettel.ports.operations import (
     Batch,
     Conflict,
@@ -234,6 +235,13 @@ class ReferenceRecords(ABC):
             and (session is None or event.session == session)
         )
         return tuple(matches)[:limit]
+
+    async def written_by(self, scope: Scope, principal: str) -> Written:
+        tables = self.tables(scope)
+        events = tuple(event.event_id for event in tables.events.values() if event.principal == principal)
+        all_ = (revision for revisions in tables.revisions.values() for revision in revisions)
+        changes = sorted((r.seq, r.note, r.version) for r in all_ if r.principal == principal)
+        return Written(events, tuple((note, version) for _, note, version in changes))
 
     async def notes_of(self, scope: Scope, events: Sequence[str]) -> tuple[str, ...]:
         tables, wanted = self.tables(scope), set(events)

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from zettel.core.fold import fold
+from zettel.core.principals import acting_as
 from zettel.model import JobKind, JobState, Kind, LinkType, Note, Scope
-from zettel.ports import GraphStore, LookupQuery, NoteRecord, ScopeState
+from zettel.ports import GraphStore, LookupQuery, NoteRecord, ScopeState, Written
 from zettel.ports.operations import (
     Batch,
     Conflict,
@@ -128,6 +129,23 @@ class StoreConformance:
         note = (await store.notes(ANN, [id]))[id]
         assert {name: getattr(note, name) for name in EVERY_FIELD} == EVERY_FIELD
         assert (note.content, note.event_ids, note.version) == ("The harbour.", ("e_1",), 1)
+
+    @on_a_store
+    async def test_events_and_changes_keep_their_principal(self, store: GraphStore) -> None:
+        writer = await StoreWriter(store).begin()
+        await writer.add("The ferry.")
+        with acting_as("key:bob", 0.5):
+            await writer.add("The harbour.")
+        with acting_as("key:bob"):
+            await writer.change("n_1", title="Ferries")
+            await writer.change("n_2", title="Harbours")
+        await writer.change("n_2", title="The harbours")
+        assert await store.written_by(ANN, "key:bob") == Written(("e_2",), (("n_1", 2), ("n_2", 2)))
+        assert await store.written_by(ANN, "key") == await store.written_by(BOB, "key:bob") == Written((), ())
+        event = (await store.events(ANN, ["e_2"]))["e_2"]
+        assert (event.principal, event.ceiling) == ("key:bob", 0.5)
+        history = (await store.histories(ANN, ["n_2"]))["n_2"]
+        assert [revision.principal for revision in history.revisions] == ["key:bob", ""]
 
     @on_a_store
     async def test_reads_and_candidates_equal_the_reference(self, store: GraphStore) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from zettel.core.commit import Clock, Commits
+from zettel.core.principals import acting
 from zettel.core.revise import revised
 from zettel.model import CallKind, Cause, EventRecord, Input, Job, JobKind, Link, LinkType, Note, Scope, Source
 from zettel.ports import GraphStore, ScopeState
@@ -92,6 +93,8 @@ class StoreWriter:
                 recorded_at=clock.recorded_at,
                 content=content,
                 source=Source(file=source) if source else None,
+                principal=acting().name,
+                ceiling=acting().trust,
                 **shared,
             )
             note = Note(

@@ -113,9 +113,9 @@ def flags_of(*texts: str | None) -> tuple[str, ...]:
     return tuple(flags)
 
 
-def trust_of(role: Role | None, flags: tuple[str, ...]) -> float:
-    """Return the trust in a note, 0 .. 1, from its role and flags."""
-    return lowered(TOOL_TRUST if role == "tool" else CONVERSATION_TRUST, flags)
+def trust_of(role: Role | None, flags: tuple[str, ...], ceiling: float = 1.0) -> float:
+    """Return the trust in a note, 0 .. 1, from its role, its flags and the highest trust in its writer."""
+    return lowered(min(TOOL_TRUST if role == "tool" else CONVERSATION_TRUST, ceiling), flags)
 
 
 def lowered(trust: float, flags: tuple[str, ...]) -> float:

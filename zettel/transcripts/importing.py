@@ -21,7 +21,7 @@ from zettel.core import memory_file as whole
 from zettel.core.drafts import passages_of
 from zettel.core.identity import Ordinals
 from zettel.core.origin import Origin, sender_of
-from zettel.errors import BadRecord, InvalidInput, NotFound
+from zettel.errors import BadRecord, InvalidInput, NotFound, PermissionDenied
 from zettel.model import CallKind, Cause, Event, Remembered, Scope, Source
 from zettel.ports.unread import Unread
 
@@ -163,7 +163,7 @@ class TranscriptImport:
             return Remembered(event.file.note, "existing")
         try:
             note = await self.destination.update(scope, event.file.note, edits or {}, BY_EDIT)
-        except (InvalidInput, NotFound) as error:  # NotFound: another process has just deleted it
+        except (InvalidInput, NotFound, PermissionDenied) as error:  # NotFound: another process has just deleted it
             return rejected(event.source or Source(file=""), str(error))
         return Remembered(note.id, "revised", flagged=bool(note.flags))
 
