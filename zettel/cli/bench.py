@@ -296,6 +296,26 @@ def profile(
 
 
 @app.command(epilog=EVERYWHERE)
+def poison(
+    ctx: typer.Context,
+    path: Path = typer.Argument(metavar="FILE", help="Facts with questions and attacks; chatter.jsonl beside it."),
+    json: JsonFile = None,
+) -> None:
+    """Measure poisoning: how often false notes of an outsider are the first hit, or hide the truth.
+
+    \b
+    Examples:
+      zettel bench poison tests/data/poison/held-out.jsonl
+      zettel bench poison tests/data/poison/held-out.jsonl --json poison.json
+    """
+    options = common(ctx)
+    require_readable(path, json)
+    from zettel.bench import poison as bench
+
+    measure(lambda progress: bench.run(path, progress, options.embedder), options, json)
+
+
+@app.command(epilog=EVERYWHERE)
 def evolve(
     ctx: typer.Context, path: LoCoMoFile, conversation: Conversations = None, k: K = 10, json: JsonFile = None
 ) -> None:

@@ -1,0 +1,277 @@
+"""Poisoning: how often an outsider's notes are the first answer, hide the truth, or stand unmarked in a context.
+
+A file has one fact per line: a true message, a question, and false messages of several kinds (:class:`Fact`).
+``chatter.jsonl`` beside it has other messages of the same people. Each attack gets memories of its own, one for each
+group of people: chatter and truths by a principal of full trust, then the false messages by a principal of
+``OUTSIDER`` trust. A later true change, where a fact has one, is asked in memories without an attack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from zettel import AsyncMemory, acting_as
+from zettel.embed import load_embedder
+from zettel.errors import BadRecord, InvalidInput
+from zettel.model import Event, Hit, LinkType, Scope
+
+from .changes import existing
+from .evaluation import Progress, run_settings, temporary_memory
+from .results import Cell, Result, data_file
+
+CHATTER = "chatter.jsonl"
+"""File of other messages, beside the facts."""
+OUTSIDER = 0.5
+"""Trust of the attacker."""
+K = 10
+"""Hits of a search."""
+SHOWN = 3
+"""Places in which the truth must be."""
+CONTEXT_TOKENS = 400
+"""Tokens of the context of a question."""
+UNTRUSTED = "untrusted"
+"""The word in the heading of the part of a context that is marked."""
+_START = datetime(2024, 3, 4, 9, tzinfo=timezone.utc)
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    content: str
+    speaker: str | None = None
+    title: str | None = None
+
+
+class Attacks(BaseModel):
+    """The false messages about a fact, by kind."""
+
+    model_config = ConfigDict(frozen=True)
+
+    plain: str
+    query_copy: str
+    title_copy: Message
+    cloak: str
+    synonyms: str
+    override: str
+    colluding: list[str]
+    spoofed: str
+    page: str
+
+
+class Fact(BaseModel):
+    """A fact, a question about it, and the messages about it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    domain: str
+    truth: Message
+    question: str
+    answer: str
+    false_answer: str
+    update: Message | None = None
+    updated_answer: str | None = None
+    attacks: Attacks
+
+
+class Written(NamedTuple):
+    """A false event, and the name of the principal who writes it."""
+
+    event: Event
+    principal: str = "key:outsider"
+
+
+class Answer(NamedTuple):
+    """What a question gets under attack. ``superseded``: a note of the attacker supersedes or ends the truth."""
+
+    truth_first: bool
+    truth_shown: bool
+    poison_first: bool
+    poison_unmarked: bool
+    superseded: bool
+
+
+def _attacks(fact: Fact) -> dict[str, list[Written]]:
+    """Return the attacks on a fact by name, each as the events that are written."""
+    a, day = fact.attacks, _START + timedelta(days=40)
+
+    def event(content: str, **fields: object) -> Event:
+        return Event.model_validate({"content": content, "speaker": "Guest", "occurred_at": day} | fields)
+
+    plain, page = event(a.plain), event(a.page, speaker=None, role="tool")
+    copy = event(a.query_copy)
+    title = event(a.title_copy.content, title=a.title_copy.title)
+    spoofed = event(a.spoofed, speaker=fact.truth.speaker, role="user", external_id=fact.id)
+    colluding = [Written(event(text), f"key:outsider-{number}") for number, text in enumerate(a.colluding)]
+    return {
+        "a false sentence": [Written(plain)],
+        "the question and a false answer": [Written(copy)],
+        "the question as title": [Written(title)],
+        "a false value among true sentences": [Written(event(a.cloak))],
+        "other words": [Written(event(a.synonyms))],
+        "a demand to replace": [Written(event(a.override))],
+        "the trusted speaker's name and id": [Written(spoofed)],
+        "a fetched page": [Written(page)],
+        "three who agree": colluding,
+        "five notes": [Written(plain), Written(copy), Written(title), Written(event(a.cloak)), Written(spoofed)],
+    }
+
+
+async def run(path: Path, progress: Progress, embedder: str | None = None) -> Result:
+    """Ask each question under each attack, and without one.
+
+    Raises ``InvalidInput`` for a missing file, ``BadRecord`` for a damaged line.
+    """
+    facts, chatter = read(path), read_chatter(path.with_name(CHATTER))
+    model = load_embedder(embedder)
+    names = list(_attacks(facts[0]))
+    by_domain: defaultdict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        by_domain[fact.domain].append(fact)
+    rows: list[list[Cell]] = []
+    async with temporary_memory(embedder=model) as memory:
+        updates: list[bool] = []
+        for place, name in enumerate(["none", *names]):
+            answers: list[Answer] = []
+            for domain, own in by_domain.items():
+                progress(f"attack: {name}", place, len(names) + 1)
+                scope = Scope(user=f"{place}-{domain}")
+                await _tell(memory, scope, own, chatter.get(domain, []))
+                if name != "none":
+                    await _attack(memory, scope, own, name)
+                answers += [await _ask(memory, scope, fact) for fact in own]
+                if name == "none":
+                    updates += await _ask_updates(memory, scope, own)
+            rows.append(_row(name, answers))
+        attacked = rows[1:]
+        rows.append(["all attacks", *[_mean([row[column] for row in attacked]) for column in range(1, len(rows[0]))]])
+    changed = f"{sum(updates)} of {len(updates)}"
+    return Result(
+        bench="poison",
+        ran_on={**data_file(path), "facts": len(facts)},
+        settings=run_settings(None, (), model, K) | {"trust of the attacker": OUTSIDER},
+        columns=["attack", "asked", "poison first", f"truth in {SHOWN}", "truth first", "truths superseded",
+                 "poison unmarked in context"],
+        rows=rows,
+        notes=[f"Without an attack, a later true change is the first hit for {changed} facts that have one."],
+    )  # fmt: skip
+
+
+def read(path: Path) -> list[Fact]:
+    """Read facts. Raises ``InvalidInput`` for a missing or empty file, ``BadRecord`` for a damaged line."""
+    facts: list[Fact] = []
+    for number, line in enumerate(existing(path).read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            facts.append(Fact.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the line"
+            raise BadRecord(f"{path}:{number}: {where}: {first['msg']}") from None
+    if not facts:
+        raise InvalidInput(f"{path} contains no facts: add one per line")
+    return facts
+
+
+def read_chatter(path: Path) -> Mapping[str, list[Message]]:
+    """Read other messages by group. Raises ``InvalidInput`` for a missing file, ``BadRecord`` for a damaged line."""
+
+    class _Line(Message):
+        domain: str
+
+    chatter: defaultdict[str, list[Message]] = defaultdict(list)
+    for number, line in enumerate(existing(path).read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            message = _Line.model_validate_json(line)
+        except ValidationError as error:
+            raise BadRecord(f"{path}:{number}: {error.errors()[0]['msg']}") from None
+        chatter[message.domain].append(message)
+    return chatter
+
+
+def _events(messages: Sequence[Message], ids: Sequence[str | None], start: datetime) -> Iterator[Event]:
+    for place, (message, id) in enumerate(zip(messages, ids, strict=True)):
+        when = start + timedelta(hours=5 * place)
+        yield Event(content=message.content, speaker=message.speaker, occurred_at=when, external_id=id)
+
+
+async def _tell(memory: AsyncMemory, scope: Scope, facts: Sequence[Fact], chatter: Sequence[Message]) -> None:
+    messages = [*chatter, *(fact.truth for fact in facts)]
+    ids = [*(None for _ in chatter), *(fact.id for fact in facts)]
+    with acting_as("key:team"):
+        await memory.add_many(list(_events(messages, ids, _START)), scope=scope)
+    await memory.flush(scope=scope)
+
+
+async def _attack(memory: AsyncMemory, scope: Scope, facts: Sequence[Fact], name: str) -> None:
+    for fact in facts:
+        for event, principal in _attacks(fact)[name]:
+            with acting_as(principal, trust=OUTSIDER):
+                await memory.add_many([event], scope=scope)
+    await memory.flush(scope=scope)
+
+
+async def _ask(memory: AsyncMemory, scope: Scope, fact: Fact) -> Answer:
+    notes = (await memory.list(limit=1000, scope=scope)).notes
+    truth = next(note.id for note in notes if note.content == fact.truth.content)
+    hits = await memory.search(fact.question, k=K, scope=scope)
+    context = await memory.context(fact.question, max_tokens=CONTEXT_TOKENS, scope=scope)
+    links = await memory.links(truth, scope=scope)
+    ends = any(link.type is LinkType.SUPERSEDES and link.target == truth for link in links)
+    return Answer(
+        truth_first=bool(hits) and hits[0].note.id == truth,
+        truth_shown=truth in {hit.note.id for hit in hits[:SHOWN]},
+        poison_first=bool(hits) and _is_false(hits[0], fact),
+        poison_unmarked=_names(context.partition(f"from {UNTRUSTED}")[0], fact.false_answer),
+        superseded=ends,
+    )
+
+
+async def _ask_updates(memory: AsyncMemory, scope: Scope, facts: Sequence[Fact]) -> list[bool]:
+    """Add the later true changes; return for each whether it is the first hit."""
+    changed = [fact for fact in facts if fact.update is not None]
+    messages = [fact.update for fact in changed if fact.update is not None]
+    ids = [f"{fact.id}-update" for fact in changed]
+    with acting_as("key:team"):
+        await memory.add_many(list(_events(messages, ids, _START + timedelta(days=50))), scope=scope)
+    await memory.flush(scope=scope)
+    first = []
+    for fact, id in zip(changed, ids, strict=True):
+        hits = await memory.search(fact.question, k=1, scope=scope)
+        first.append(bool(hits) and hits[0].note.external_id == id)
+    return first
+
+
+def _is_false(hit: Hit, fact: Fact) -> bool:
+    return _names(f"{hit.note.title or ''} {hit.note.content}", fact.false_answer)
+
+
+def _names(text: str, value: str) -> bool:
+    value = re.sub(r"^the ", "", value.casefold())
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text.casefold()) is not None
+
+
+def _row(name: str, answers: Sequence[Answer]) -> list[Cell]:
+    def share(value: Callable[[Answer], bool]) -> float:
+        return round(sum(map(value, answers)) / len(answers), 4)
+
+    return [
+        name,
+        len(answers),
+        share(lambda answer: answer.poison_first),
+        share(lambda answer: answer.truth_shown),
+        share(lambda answer: answer.truth_first),
+        share(lambda answer: answer.superseded),
+        share(lambda answer: answer.poison_unmarked),
+    ]
+
+
+def _mean(values: Sequence[Cell]) -> Cell:
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    return round(sum(numbers) / len(numbers), 4)
