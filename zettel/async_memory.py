@@ -251,6 +251,7 @@ class AsyncMemory:
         role: Role | None = None,
         filter: Mapping[str, Any] | None = None,
         min_score: float | None = None,
+        min_trust: float | None = None,
         current_only: bool = False,
         archived: bool = False,
         quarantined: bool = False,
@@ -267,7 +268,9 @@ class AsyncMemory:
         ``as_of`` selects by valid time and ``known_at`` by transaction time. ``since`` (inclusive) and ``until``
         (exclusive) bound ``occurred_at``. ``now`` is the reference date for words such as "yesterday", in its time
         zone. ``filter`` matches metadata values. ``current_only`` leaves out outdated notes. ``archived`` and
-        ``quarantined`` include those notes; such a search reads page by page and takes longer.
+        ``quarantined`` include those notes; such a search reads page by page and takes longer. ``min_trust`` (0 to 1)
+        leaves out notes of less trust. Otherwise notes that a doubtful writer wrote, or that look like instructions,
+        rank after notes of full trust that fit the question, and ``why.trust`` marks them.
 
         A decayed note that alone contains a rare word of the question is found too and is restored for good, unless
         ``restore_decayed`` is False. ``scorer`` selects the ranking, see ``zettel.scoring.load_scorer``. ``effort``
@@ -279,8 +282,9 @@ class AsyncMemory:
         """
         (hits,) = await self.search_many(
             [question], k, as_of=as_of, known_at=known_at, since=since, until=until, now=now, kinds=kinds, tags=tags,
-            session=session, speaker=speaker, role=role, filter=filter, min_score=min_score, current_only=current_only,
-            archived=archived, quarantined=quarantined, scorer=scorer, effort=effort, explain=explain, log=log,
+            session=session, speaker=speaker, role=role, filter=filter, min_score=min_score, min_trust=min_trust,
+            current_only=current_only, archived=archived, quarantined=quarantined, scorer=scorer, effort=effort,
+            explain=explain, log=log,
             restore_decayed=restore_decayed, scope=scope,
         )  # fmt: skip
         return hits
@@ -302,6 +306,7 @@ class AsyncMemory:
         role: Role | None = None,
         filter: Mapping[str, Any] | None = None,
         min_score: float | None = None,
+        min_trust: float | None = None,
         current_only: bool = False,
         archived: bool = False,
         quarantined: bool = False,
@@ -316,8 +321,9 @@ class AsyncMemory:
         return await self._call(
             "search_many", scope, questions=questions, k=k, as_of=as_of, known_at=known_at, since=since, until=until,
             now=now, kinds=kinds, tags=tags, session=session, speaker=speaker, role=role, filter=filter,
-            min_score=min_score, current_only=current_only, archived=archived, quarantined=quarantined,
-            scorer=scorer, effort=effort, explain=explain, log=log, restore_decayed=restore_decayed,
+            min_score=min_score, min_trust=min_trust, current_only=current_only, archived=archived,
+            quarantined=quarantined, scorer=scorer, effort=effort, explain=explain, log=log,
+            restore_decayed=restore_decayed,
         )  # fmt: skip
 
     async def context(
@@ -327,6 +333,7 @@ class AsyncMemory:
         max_tokens: int = DEFAULT_TOKENS,
         *,
         profile: bool = False,
+        omit_flagged: bool = False,
         scope: Scope | None = None,
         **search: Any,
     ) -> str:
@@ -337,12 +344,17 @@ class AsyncMemory:
         replaced by its passage. A line "> Ann asked: …" precedes an answer if it fits and the text does not contain the
         question itself.
 
+        Notes of writers without full trust and notes that look like instructions come last, quoted under "From
+        untrusted sources"; so do texts of tools and documents if the text also contains messages of people.
+        ``omit_flagged`` leaves out notes that look like instructions.
+
         ``profile`` puts the profile of the speakers, which ``evolve`` derives, first. The profile describes the
         present, so it is left out with ``as_of`` or ``known_at``. ``search`` are arguments of ``search``.
         """
         return await self._call(
-            "context", scope, question=question, max_tokens=max_tokens, profile=profile, search=search
-        )
+            "context", scope, question=question, max_tokens=max_tokens, profile=profile, omit_flagged=omit_flagged,
+            search=search,
+        )  # fmt: skip
 
     async def answer_context(
         self,

@@ -48,6 +48,8 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
         if note.archived:
             state = "archived" if note.quarantined is None else f"quarantined: {note.quarantined}".rstrip(": ")
             paragraph(out, Text(state, style="yellow"), indent=INDENT)
+        if note.ceiling < 1:
+            paragraph(out, Text(f"trust {why.trust:.2f}: from an untrusted writer", style="yellow"), indent=INDENT)
         if note.flags:
             paragraph(out, Text(f"looks like instructions ({', '.join(note.flags)})", style="yellow"), indent=INDENT)
         if place < explained:

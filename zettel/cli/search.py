@@ -38,6 +38,9 @@ def search(
     min_score: float | None = typer.Option(
         None, "--min-score", min=0, max=1, help="Leave out hits with a lower score (0 to 1)."
     ),
+    min_trust: float | None = typer.Option(
+        None, "--min-trust", min=0, max=1, help="Leave out hits of less trust (0 to 1)."
+    ),
     current: bool = typer.Option(False, "--current", help="Leave out outdated notes."),
     archived: bool = typer.Option(False, "--archived", help="Search archived notes too."),
     quarantined: bool = typer.Option(False, "--quarantined", help="Search quarantined notes too."),
@@ -61,7 +64,7 @@ def search(
         hits = memory.search(
             question, k=k, as_of=as_of, known_at=known_at, since=since, until=until, now=now,
             kinds=kind or None, tags=tag or None, session=session, speaker=speaker, role=cast("Role | None", role),
-            filter=key_values(meta, "--meta") or None, min_score=min_score, current_only=current,
+            filter=key_values(meta, "--meta") or None, min_score=min_score, min_trust=min_trust, current_only=current,
             archived=archived, quarantined=quarantined, scorer=scorer, effort=level,
             explain=explain,
         )  # fmt: skip
@@ -83,6 +86,10 @@ def context(
     max_tokens: int = typer.Option(800, "--max-tokens", help="Largest size of the text in tokens."),
     as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="Search what was true at this time."),
     profile: bool = typer.Option(False, "--profile", help="Begin with the profile of the speakers."),
+    min_trust: float | None = typer.Option(
+        None, "--min-trust", min=0, max=1, help="Leave out hits of less trust (0 to 1)."
+    ),
+    omit_flagged: bool = typer.Option(False, "--omit-flagged", help="Leave out notes that look like instructions."),
     rounds: int | None = typer.Option(
         None, "--rounds", metavar="N", help="Search up to N times for information that the model of --llm still needs."
     ),
@@ -98,12 +105,14 @@ def context(
       zettel context "Where was the dog of Ann's sister born?" --rounds 3 --llm openai/gpt-4o-mini
     """
     options = common(ctx)
-    if rounds is not None and profile:
-        raise InvalidInput("--profile cannot be combined with --rounds: leave one of them out")
-    arguments: dict[str, Any] = {"max_tokens": max_tokens, "as_of": as_of, "scorer": scorer, "effort": effort}
+    if rounds is not None and (profile or omit_flagged):
+        raise InvalidInput("--profile and --omit-flagged cannot be combined with --rounds: leave one of them out")
+    arguments: dict[str, Any] = {
+        "max_tokens": max_tokens, "as_of": as_of, "min_trust": min_trust, "scorer": scorer, "effort": effort,
+    }  # fmt: skip
     with options.memory() as memory:
         if rounds is None:
-            text = memory.context(question, profile=profile, **arguments)
+            text = memory.context(question, profile=profile, omit_flagged=omit_flagged, **arguments)
             gathered = None
         else:
             gathered = memory.answer_context(question, rounds, **arguments)

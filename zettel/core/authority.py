@@ -50,6 +50,11 @@ def is_trusted(note: Note) -> bool:
     return trust(note) >= FULL_TRUST
 
 
+def is_on_probation(note: Note) -> bool:
+    """Return whether a note waits for a person to confirm it: a writer without full trust, or flags."""
+    return note.ceiling < FULL_TRUST or bool(note.flags)
+
+
 def may_replace(new: Note | Event, old: Note | Event) -> bool:
     """Return whether one text may supersede, absorb or rewrite another: its trust must not be lower.
 

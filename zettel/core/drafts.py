@@ -50,6 +50,7 @@ class EventDraft:
             "faded": False,
             "flags": flags,
             "trust": trust_of(record.role, flags, record.ceiling),
+            "ceiling": record.ceiling,
         }
 
     def note(self, part: int, record: EventRecord, note_id: str, seq: int, recorded_at: datetime) -> Note:

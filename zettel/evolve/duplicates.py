@@ -50,6 +50,6 @@ def duplicate_key(note: Note) -> bytes | None:
     day = note.occurred_at.date().isoformat() if note.occurred_at and not lasts else None
     fields = [
         note.kind.value, (note.speaker or "").casefold(), note.role, normalized(note.title or ""), session, lasts, day,
-        wording, json.dumps(note.metadata, sort_keys=True), trust(note),
+        wording, json.dumps(note.metadata, sort_keys=True), trust(note), note.ceiling,
     ]  # fmt: skip
     return blake2b(json.dumps(fields).encode(), digest_size=16).digest()

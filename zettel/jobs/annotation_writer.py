@@ -114,6 +114,7 @@ class AnnotationWriter:
             recorded_at=recorded_at,
             flags=flags,
             trust=derived_trust(self._shown, flags),
+            ceiling=min(each.ceiling for each in self._shown),
             **fields._asdict(),
         )
         links = tuple(

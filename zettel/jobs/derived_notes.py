@@ -189,6 +189,7 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
         "confidence": draft.confidence,
         "flags": flags,
         "trust": derived_trust(draft.inputs, flags),
+        "ceiling": min(note.ceiling for note in draft.inputs),
         "event_ids": tuple(dict.fromkeys(event for source in sources for event in source.event_ids)),
         "occurred_at": next((source.occurred_at for source in reversed(sources) if source.occurred_at), None),
         "valid_from": max(starts, default=None),

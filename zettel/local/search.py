@@ -55,6 +55,7 @@ async def search_many(
     known_at: Time | None = None,
     now: Time | None = None,
     min_score: float | None = None,
+    min_trust: float | None = None,
     current_only: bool = False,
     archived: bool = False,
     quarantined: bool = False,
@@ -74,7 +75,8 @@ async def search_many(
         "k": whole_number("k", k), "known_at": moment_of("known_at", known_at),
         "as_of": moment_of("as_of", as_of, local=True), "now": moment_of("now", now, local=True),
         "filter": filter_of(**conditions),
-        "min_score": share("min_score", min_score), "explain": explain, "current_only": bool(current_only),
+        "min_score": share("min_score", min_score), "min_trust": share("min_trust", min_trust),
+        "explain": explain, "current_only": bool(current_only),
         "log": log, "archived": archived, "quarantined": quarantined,
         "recalls": True, "restore_decayed": restore_decayed,
     }  # fmt: skip
@@ -92,6 +94,7 @@ async def context(
     max_tokens: int,
     *,
     profile: bool = False,
+    omit_flagged: bool = False,
     scope: Scope | None = None,
     search: dict[str, Any],
 ) -> str:
@@ -102,13 +105,14 @@ async def context(
     (hits,) = await search_many(memory, [question], scope=scope, **_packed(question, search))
     questions = await _questions(memory, hits, scope, search)
     if not profile or search.get("as_of") is not None or search.get("known_at") is not None:
-        return pack(hits, max_tokens, questions=questions)
+        return pack(hits, max_tokens, questions=questions, omit_flagged=omit_flagged)
 
     from zettel.model.tags import PROFILE
 
     profiles = (await list_(memory, kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
     others = [hit for hit in hits if hit.note.id not in {note.id for note in profiles}]
-    return pack(others, max_tokens, profiles[0].content if profiles else "", questions)
+    opening = profiles[0].content if profiles else ""
+    return pack(others, max_tokens, opening, questions, omit_flagged=omit_flagged)
 
 
 async def _questions(

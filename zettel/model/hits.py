@@ -32,7 +32,8 @@ class Why(Frozen):
     ``seeds`` are its candidate sources, such as "vector" or "text". ``features`` are the contributions of groups of
     features, and ``local_score`` is their sum. ``graph_score`` is the note's share of the PageRank walk, and ``path``
     its strongest path to the note. ``time`` states the note's validity in words. ``strength`` (0..1) is set if decay
-    lowered the score. ``superseded_by`` is the id of the note that replaces this note.
+    lowered the score. ``superseded_by`` is the id of the note that replaces this note. ``trust`` (0..1) is the least of
+    the trust in the note's writer, role, flags and sources; 1 is full trust.
     """
 
     scorer: str
@@ -44,6 +45,7 @@ class Why(Frozen):
     time: str = ""
     strength: float | None = None
     superseded_by: str | None = None
+    trust: float = 1.0
 
 
 class Hit(Frozen):

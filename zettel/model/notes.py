@@ -40,8 +40,8 @@ class Note(Spoken):
 
     Origin: ``event_ids`` (never empty) are the events behind the note. A long event has several notes, ``part`` 0 to
     ``parts`` - 1. ``external_id``, ``speaker``, ``role``, ``session``, ``occurred_at`` come from the event, see
-    ``Event``. ``flags`` name signs of instructions to a model, such as "override"; ``trust`` follows from ``role`` and
-    ``flags``.
+    ``Event``. ``flags`` name signs of instructions to a model, such as "override"; ``ceiling`` is the highest
+    trust in the writers of its events, and ``trust`` follows from ``ceiling``, ``role`` and ``flags``.
 
     Repetition: a merged note has the events of all its duplicates, so ``len(event_ids)`` counts how often the statement
     was made. ``occurrences`` are the known times of these events, oldest first; empty for a note that is not merged.
@@ -52,7 +52,7 @@ class Note(Spoken):
 
     State: searches and lists leave out ``archived`` notes unless the caller includes them. ``merged_into`` is the note
     that replaces a merged duplicate. ``faded`` is True if decay archived the note, and ``quarantined`` is the reason
-    for a quarantine. ``importance``, ``confidence`` and ``trust`` are 0 (lowest) to 1.
+    for a quarantine. ``importance``, ``confidence``, ``trust`` and ``ceiling`` are 0 (lowest) to 1.
 
     To add a field, declare it here with its traits: every store writes all fields. ``Annotation`` has the extracted
     ones.
@@ -87,6 +87,7 @@ class Note(Spoken):
     quarantined: Text | None = None
     flags: tuple[str, ...] = ()
     trust: float = Field(default=1.0, ge=0, le=1)
+    ceiling: float = Field(default=1.0, ge=0, le=1)
     seq: int
     recorded_at: Moment
     version: int = 1

@@ -66,7 +66,8 @@ class SearchRequest:
     ``k`` is the number of hits. ``as_of`` is the valid time, ``known_at`` the transaction time; relative dates in the
     question count from ``now``. ``current_only`` omits outdated notes. ``log`` writes the search to the search log.
     ``archived`` and ``quarantined`` include such notes. ``recalls`` includes decayed notes if only they contain a word
-    of the question; ``restore_decayed`` restores those that become hits.
+    of the question; ``restore_decayed`` restores those that become hits. ``min_trust`` (0 .. 1) omits notes of less
+    trust.
     """
 
     text: str
@@ -76,6 +77,7 @@ class SearchRequest:
     now: datetime | None = None
     filter: Filter = field(default_factory=Filter)
     min_score: float | None = None
+    min_trust: float | None = None
     explain: bool = False
     current_only: bool = False
     log: bool = False

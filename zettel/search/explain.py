@@ -30,6 +30,7 @@ def explain(
     today: int | None,
     strength: float | None = None,
     *,
+    trust: float = 1.0,
     full: bool = True,
 ) -> Why:
     """Explain the hit at ``row``. ``strength`` is that of a decayed note; ``full`` adds the features and the path."""
@@ -44,6 +45,7 @@ def explain(
         time=validity(row, candidates, today),
         strength=None if strength is None else round(strength, 4),
         superseded_by=replacement(row, candidates) if candidates.valid_to[row] < TIME_MAX else None,
+        trust=trust,
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 import numpy as np
 
+from zettel.core.authority import FULL_TRUST, trust
 from zettel.core.bounded_gather import bounded_gather
 from zettel.core.fold import fold
 from zettel.core.identity import new_id
@@ -34,6 +35,7 @@ from zettel.search.explain import explain
 from zettel.search.passage import select_passage
 from zettel.search.question import parse_question
 from zettel.search.rerank import Reranking
+from zettel.search.trusted_first import fits_any, is_doubtful, merged
 from zettel.search.turns import is_late_part, question_before, turns_of
 
 if TYPE_CHECKING:
@@ -73,8 +75,13 @@ class Searcher:
         notes = await self._notes(scope, requests, ranked)
         rows = zip(requests, ranked, notes, strict=True)
         ranked = [_reordered(*row, scorer, reads) async for row in paced(rows)]
+        triples = list(zip(requests, ranked, notes, strict=True))
+        screened = [await self._screened(scope, *row, scorer, reads) for row in triples]
+        ranked, notes = [ranking for ranking, _, _ in screened], [by_id for _, by_id, _ in screened]
         for stage in stages:
             ranked = await self._reranking.reranked(scope, space, stage, requests, ranked, notes)
+        late = [doubtful for _, _, doubtful in screened]
+        ranked = [each if more is None else merged(each, more) for each, more in zip(ranked, late, strict=True)]
         results = []
         async for request, ranking, by_id in paced(zip(requests, ranked, notes, strict=True)):
             hits = await self._with_late_turns(scope, request, self._hits(scope, request, ranking, by_id))
@@ -98,6 +105,17 @@ class Searcher:
             )
         )
         candidates = await self._with_archive(scope, request, question, candidates)
+        return await self._rank_rows(scope, request, question, candidates, scorer, reads)
+
+    async def _rank_rows(
+        self,
+        scope: Scope,
+        request: SearchRequest,
+        question: Question,
+        candidates: Candidates,
+        scorer: Scorer,
+        reads: int,
+    ) -> Ranked:
         scores = scorer.score(question, candidates)
         confidences: Mapping[int, float] = {}
         if pairs := disputes(candidates, question.today):
@@ -163,6 +181,61 @@ class Searcher:
             if note.id in then and then[note.id].archived
         ]
 
+    async def _screened(
+        self,
+        scope: Scope,
+        request: SearchRequest,
+        ranked: Ranked,
+        notes: Mapping[str, Note],
+        scorer: Scorer,
+        reads: int,
+    ) -> tuple[Ranked, Mapping[str, Note], Ranked | None]:
+        """The ranking without notes of less than ``min_trust``, its notes, and the ranking of doubtful notes, if any.
+
+        The first ranking leaves out doubtful notes if another note fits the question.
+        """
+        least, ids = request.min_trust or 0.0, ranked.candidates.ids
+
+        def is_excluded(row: int) -> bool:
+            return ids[row] not in notes or trust(notes[ids[row]]) < least
+
+        def is_late(row: int) -> bool:
+            return ids[row] in notes and is_doubtful(notes[ids[row]], request.text)
+
+        shown = ranked.rows[: max(request.k, reads)]
+        if not any(is_excluded(row) or is_late(row) for row in shown):
+            return ranked, notes, None
+        pool = [int(row) for row in np.flatnonzero(ranked.candidates.pool)]
+        (notes,) = await self._notes(scope, [request], [ranked._replace(rows=pool)])
+        excluded, late = list(filter(is_excluded, pool)), list(filter(is_late, pool))
+        without = ranked
+        if excluded:
+            ranked = without = await self._ranked_without(scope, request, ranked, excluded, notes, scorer, reads)
+        if late:
+            without = await self._ranked_without(scope, request, ranked, late, notes, scorer, reads)
+        full = [row for row in without.rows if trust(notes[ids[row]]) >= FULL_TRUST]
+        if not late or not fits_any(ranked.question, ranked.candidates, full):
+            return ranked, notes, None
+        hidden = set(late)
+        return without, notes, ranked._replace(rows=[row for row in ranked.rows if row in hidden])
+
+    async def _ranked_without(
+        self,
+        scope: Scope,
+        request: SearchRequest,
+        ranked: Ranked,
+        rows: Sequence[int],
+        notes: Mapping[str, Note],
+        scorer: Scorer,
+        reads: int,
+    ) -> Ranked:
+        """The ranking as if these rows were no candidates."""
+        pool = ranked.candidates.pool.copy()
+        pool[rows] = False
+        candidates = replace(ranked.candidates, pool=pool)
+        again = await self._rank_rows(scope, request, ranked.question, candidates, scorer, reads)
+        return _reordered(request, again, notes, scorer, reads)
+
     async def _weak(self, scope: Scope, candidates: Candidates, rows: Ints, now: datetime) -> dict[int, float]:
         """Strengths of the rows below FRESH at ``now``."""
         uses = await self._store.note_uses(scope, [candidates.ids[row] for row in rows])
@@ -206,7 +279,10 @@ class Searcher:
             Hit(
                 note=doubted(notes[candidates.ids[row]], ranked.confidences.get(row)),
                 score=float(scores.score[row]),
-                why=explain(row, candidates, scores, scorer, today, ranked.strengths.get(row), full=request.explain),
+                why=explain(
+                    row, candidates, scores, scorer, today, ranked.strengths.get(row),
+                    trust=trust(notes[candidates.ids[row]]), full=request.explain,
+                ),
                 passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
                 **turns_of(row, candidates)._asdict(),
                 search_id=search,

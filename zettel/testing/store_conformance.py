@@ -52,7 +52,7 @@ EVERY_FIELD: dict[str, Any] = {
     "occurred_at": MOMENT, "occurrences": (MOMENT, MOMENT + timedelta(days=9)),
     "valid_from": MOMENT + timedelta(days=1), "metadata": {"team": {"red": [1, None]}},
     "authored": ("context",), "archived": True, "merged_into": "n_9", "faded": True, "quarantined": "spam",
-    "flags": ("instruction",), "trust": 0.5,
+    "flags": ("instruction",), "trust": 0.25, "ceiling": 0.5,
 }  # fmt: skip
 """A value other than the default of each field of a note; its id, content and numbers have no default."""
 
