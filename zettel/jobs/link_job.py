@@ -170,7 +170,8 @@ class LinkJob(JobHandler):
             if note.kind is Kind.SEMANTIC:
                 older = [other for other in older if concern_same_matter(note, other)][:FACTS_OFFERED]
             by_rules = proposed.get(note.id, ())
-            older = [*by_rules, *(other for other in older if other.id not in {each.id for each in by_rules})][:offered]
+            known = {other.id for other in by_rules}
+            older = [*by_rules, *(other for other in older if other.id not in known)][:offered]
             for other in older:
                 positions.setdefault(other.id, len(positions))
                 others[other.id] = other
