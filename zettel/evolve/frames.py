@@ -149,6 +149,8 @@ class Language:
     capital_nouns: bool
     relations: frozenset[str]
     genitive: re.Pattern[str]
+    owned: re.Pattern[str]
+    """Finds "dentist Dr. Okafor" in "a letter to my dentist Dr. Okafor", as a group."""
     contractions: tuple[tuple[re.Pattern[str], str], ...]
     negations: tuple[tuple[re.Pattern[str], str], ...]
     opening: re.Pattern[str]
@@ -316,6 +318,11 @@ def _language(data: dict[str, Any]) -> Language:
         capital_nouns=data["capital_nouns"],
         relations=words("relations"),
         genitive=re.compile(rf"(?:{data['genitive']})$"),
+        owned=re.compile(
+            rf"\b(?:{data['mine']})\s((?:{_WORD}\s){{0,3}}?(?:(?:{data['titles']})\b\.?\s)?{_WORD})"
+            rf"(?=\s(?:{data['phrase_end']})\b|\s*[.!?,;:]|\s*$)",
+            re.IGNORECASE,
+        ),
         contractions=replacements("contractions"),
         negations=replacements("negations"),
         opening=expression(rf"^\W*(?:(?:{data['lead']})\b[\s,]*)*"),
