@@ -366,10 +366,10 @@ class _Sentence:
         named = _NAME.match(match.string)
         antecedent = subject or self._subject or (named[1] if named else "")
         is_other = antecedent and antecedent.lower() not in language.first
-        other = _owner(antecedent, speaker, language) if is_other else None
+        other = owner_of(antecedent, speaker, language) if is_other else None
         if subject and self._is_plain(match):
             return None
-        holder = _owner(subject or language.me, speaker, language)
+        holder = owner_of(subject or language.me, speaker, language)
         owned = _thing(groups["thing"], speaker, other, language) if "thing" in groups else (_NOBODY, frozenset())
         if owned is None or (frame.owner == "thing" and (groups.get("thing") or "").lower() in language.weekdays):
             return None
@@ -440,8 +440,8 @@ def _in_english(text: str, language: Language) -> str:
     return language.month.sub(english, text)
 
 
-def _owner(subject: str, speaker: str, language: Language) -> Owner | None:
-    """Return the person that a subject names, or None for a thing or a pronoun."""
+def owner_of(subject: str, speaker: str, language: Language) -> Owner | None:
+    """Return the person that a subject names ("I", "my wife", "Ann's boss"), or None for a thing or a pronoun."""
     words = subject.split()
     low = [word.lower() for word in words]
     if len(words) == 1 and (low[0] in language.first or low[0] in language.mine):

@@ -35,6 +35,7 @@ Expressions:
   ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("thinks"), ``quotes`` (requests about a text).
 - ``effective``: what precedes a starting day, searched in the text before the day, ``|`` and the day.
 - ``clock``: a time of day, with groups named ``hour…`` and ``minute…``, or ``halfpast`` or ``halfto`` an hour.
+- ``asks``: for an attribute, patterns of whole questions for it, with the parts of a frame.
 - ``about``: [expression, weight] for each cue of a sentence about its speaker; ``about_numbers``: the weights of its
   length and place, by name, and ``bias``. Both may be missing; :mod:`zettel.evolve.about` explains them.
 
@@ -186,6 +187,8 @@ class Language:
     copula: str
     today: re.Pattern[str]
     frames: tuple[Frame, ...]
+    asks: tuple[tuple[str, re.Pattern[str]], ...]
+    """The attributes that whole questions ask for (:mod:`zettel.search.asked_fact`)."""
     about: tuple[tuple[re.Pattern[str], float], ...]
     """Cues of a sentence about its speaker, with their weights (:mod:`zettel.evolve.about`)."""
     about_numbers: tuple[float, ...]
@@ -364,6 +367,11 @@ def _language(data: dict[str, Any]) -> Language:
         copula=data["copula"],
         today=expression(data["today"]),
         frames=tuple(_frame(frame, parts) for frame in data["frames"]),
+        asks=tuple(
+            (attribute, re.compile(rf"{_filled(text, parts)}\W*", re.IGNORECASE))
+            for attribute, texts in data.get("asks", {}).items()
+            for text in texts
+        ),
         about=tuple((re.compile(cue, re.IGNORECASE), weight) for cue, weight in data.get("about", ())),
         about_numbers=tuple(about[name] for name in ABOUT_NUMBERS) if about else (),
         about_bias=about.get("bias", 0.0),
@@ -458,10 +466,13 @@ def _frame(frame: dict[str, Any], parts: Mapping[str, str]) -> Frame:
 
 
 def _pattern(text: str, sense: Sense, positive: bool | None, parts: Mapping[str, str]) -> Pattern:
-    whole = re.sub(r"\{thing\}$", "{last_thing}", text)
-    pieces = _GROUPS.split(whole)  # words of the pattern and names of parts alternate
-    filled = "".join(parts[piece] if place % 2 else piece.replace("_", r"\s+") for place, piece in enumerate(pieces))
+    filled = _filled(re.sub(r"\{thing\}$", "{last_thing}", text), parts)
     return Pattern(rf"{filled}(?!\w)", sense, positive, pattern_cues(text), bool(_NUMERIC.search(filled)))
+
+
+def _filled(pattern: str, parts: Mapping[str, str]) -> str:
+    pieces = _GROUPS.split(pattern)  # words of the pattern and names of parts alternate
+    return "".join(parts[piece] if place % 2 else piece.replace("_", r"\s+") for place, piece in enumerate(pieces))
 
 
 @cache
