@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.evolve.facts import MAX_CHARS, Fact, facts, facts_are_read
+from zettel.evolve.facts import MAX_CHARS, Fact, belongings, facts, facts_are_read
 from zettel.evolve.frames import language
 from zettel.evolve.same_matter import concern_same_matter
 from zettel.evolve.values import Value, exclude, read_value
@@ -221,3 +221,23 @@ def test_facts_on_one_subject_are_candidates_for_a_model() -> None:
     assert concern_same_matter(notes[3], notes[4])
     assert not concern_same_matter(notes[0], notes[2])
     assert not concern_same_matter(notes[0], notes[3])
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("I'm vegetarian, any ideas for lunch?", ["vegetarian"]),
+        ("I live in Porto and my rent is 900 euros, so is that too much?", ["Porto", "900 euros"]),
+        ("Do I live in Porto, or in Braga?", []),
+        ("Am I vegetarian, or vegan?", []),
+        ("If I was vegan, what would I eat?", []),
+    ],
+)
+def test_what_is_stated_before_a_question_counts(text: str, values: list[str]) -> None:
+    assert [fact.value.text for fact in facts(_note(text))] == values
+
+
+def test_questions_presuppose_what_somebody_has() -> None:
+    assert [fact.value.text for fact in belongings(_note("Can you write to my dentist Dr. Okafor?"))] == [
+        "dentist Dr. Okafor"
+    ]

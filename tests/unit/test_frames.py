@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from zettel.evolve.facts import Fact, facts
+from zettel.evolve.facts import ANY, HAS, Fact, belongings, endings, facts
 from zettel.evolve.frames import language, language_codes, language_of
 from zettel.model import Kind, Note
 
@@ -20,13 +20,16 @@ FRAMES: dict[str, list[dict[str, Any]]] = {
     for code in language_codes()
 }
 EXAMPLES = [
-    (text, expected) for frames in FRAMES.values() for frame in frames for text, expected in frame.get("examples", ())
+    (frame["attribute"], text, expected)
+    for frames in FRAMES.values()
+    for frame in frames
+    for text, expected in frame.get("examples", ())
 ]
 
 
-def _facts(text: str) -> tuple[Fact, ...]:
+def _facts(text: str, attribute: str = "") -> tuple[Fact, ...]:
     note = Note.model_construct(content=text, speaker="user", role="user", kind=Kind.EPISODIC, occurred_at=OCTOBER)
-    return facts(note)
+    return {HAS: belongings, ANY: endings}.get(attribute, facts)(note)
 
 
 def _written(fact: Fact) -> list[str]:
@@ -43,9 +46,9 @@ def test_every_frame_has_examples(code: str) -> None:
     assert not [frame["attribute"] for frame in FRAMES[code] if not frame.get("examples")]
 
 
-@pytest.mark.parametrize(("text", "expected"), EXAMPLES)
-def test_examples(text: str, expected: list[list[str]]) -> None:
-    assert [_written(fact) for fact in _facts(text)] == expected
+@pytest.mark.parametrize(("attribute", "text", "expected"), EXAMPLES)
+def test_examples(attribute: str, text: str, expected: list[list[str]]) -> None:
+    assert [_written(fact) for fact in _facts(text, attribute)] == expected
 
 
 @pytest.mark.parametrize("code", language_codes())

@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from zettel import AsyncMemory
 from zettel.embed import load_embedder
 from zettel.errors import BadRecord, InvalidInput
-from zettel.evolve.about import NUMBERS, Place, inputs
+from zettel.evolve.about import Place, inputs
 from zettel.evolve.facts import own_words
-from zettel.evolve.frames import Language, language
+from zettel.evolve.frames import ABOUT_NUMBERS, Language, language
 from zettel.evolve.profile import (
     MAX_STATEMENT,
     MIN_STATEMENT,
@@ -30,11 +30,10 @@ from zettel.evolve.profile import (
     Statement,
     current,
     render,
+    shown_to_model,
     statements,
-    weightiest,
 )
 from zettel.evolve.profile_by_model import LiteLLMProfiler
-from zettel.jobs.reflect_job import SHOWN
 from zettel.llm.lite import LiteLLM
 from zettel.llm.prompt_lines import clip
 from zettel.model import Event, Kind, Scope
@@ -170,7 +169,7 @@ async def _by_model(memory: AsyncMemory, scope: Scope, path: Path) -> str:
         return json.dumps({"profile": lines})
 
     spoken = current(found, {statement.person for statement in found})
-    seen = [one for own in spoken.values() for one in weightiest(own, SHOWN // len(spoken))]
+    seen = shown_to_model(spoken)
     with CompletionServer(reply) as server:
         model = LiteLLM(MODEL, api_base=server.url)
         lines, _ = await LiteLLMProfiler().lines(seen, lambda request, _: model.complete(request))
@@ -257,7 +256,7 @@ def write_weights(path: Path, weights: Sequence[float], bias: float) -> None:
     text = path.read_text("utf-8")
     data = json.loads(text)
     cues = [[cue, round(weight, 3)] for (cue, _), weight in zip(data["about"], weights, strict=False)]
-    numbers = dict(zip(NUMBERS, (round(weight, 3) for weight in weights[len(cues) :]), strict=True))
+    numbers = dict(zip(ABOUT_NUMBERS, (round(weight, 3) for weight in weights[len(cues) :]), strict=True))
     shown = ",\n".join(f"  {json.dumps(cue, ensure_ascii=False)}" for cue in cues)
     text = re.sub(r' "about": \[\n.*?\n \],', lambda _: f' "about": [\n{shown}\n ],', text, flags=re.DOTALL)
     both = json.dumps(numbers | {"bias": round(bias, 3)})

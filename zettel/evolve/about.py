@@ -14,8 +14,6 @@ from zettel.evolve.frames import Language
 
 LONG = 100
 """Characters from which a longer sentence weighs no more: it is about more, but also about other matters."""
-NUMBERS = ("length", "follows", "sentences")
-"""Names of the inputs that are no cues."""
 
 
 class Place(NamedTuple):
@@ -26,13 +24,16 @@ class Place(NamedTuple):
 
 
 def inputs(sentence: str, place: Place, language: Language) -> list[float]:
-    """Return 1 or 0 for each cue of the language, and the values of ``NUMBERS``."""
+    """Return 1 or 0 for each cue of the language, and the values of ``ABOUT_NUMBERS``."""
     text = sentence.replace("\u2019", "'")
     cues = [float(cue.search(text) is not None) for cue, _ in language.about]
     return [*cues, log(min(max(len(text), 1), LONG)), float(place.number > 0), log(max(place.sentences, 1))]
 
 
 def weight_about(sentence: str, place: Place, language: Language) -> float:
-    """Return the log-odds that a sentence belongs into a profile. Raises ``ValueError`` without cues."""
+    """Return the log-odds that a sentence belongs into a profile.
+
+    The language must have cues.
+    """
     weights = [*(weight for _, weight in language.about), *language.about_numbers]
     return sum(map(float.__mul__, weights, inputs(sentence, place, language))) + language.about_bias

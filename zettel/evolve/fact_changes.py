@@ -12,13 +12,19 @@ from datetime import datetime
 from typing import NamedTuple
 
 from zettel.core.authority import may_replace
-from zettel.evolve.facts import ANY, Fact, facts
+from zettel.evolve.facts import ANY, Fact, belongings, endings, facts
 from zettel.evolve.values import exclude, is_named, is_time, is_town
 from zettel.model import Link, LinkType, Note
 from zettel.text.tokens import tokenize
 
 CHANGE_WEIGHT = 0.9
 """The weight of these links: the newer note is nearly as good an answer as the older one."""
+
+DOSE = "dose"
+"""The attribute whose thing may end: a medicine."""
+SHORT = 400
+"""The most characters of a note that is superseded because something ended that it only mentions. A longer one contains
+more than that."""
 
 
 class FactChange(NamedTuple):
@@ -51,10 +57,12 @@ def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
     """
     if set(earlier.event_ids) & set(later.event_ids):
         return None
+    compared = [(old, new) for old in facts(earlier) for new in (*facts(later), *endings(later))]
+    if len(earlier.content) <= SHORT:
+        compared += [(old, new) for old in belongings(earlier) for new in endings(later)]
     changes = [
         change
-        for new in facts(later)
-        for old in facts(earlier)
+        for old, new in compared
         if (change := _change(_Statement(old, earlier), _Statement(new, later), dated)) is not None
     ]
     return min(changes, key=lambda change: change.type is not LinkType.SUPERSEDES, default=None)
@@ -106,11 +114,13 @@ def _link(source: Note, target: Note, change: FactChange, recorded_at: datetime)
 
 def _change(old: _Statement, new: _Statement, dated: bool) -> FactChange | None:
     before, after = old.fact, new.fact
-    if before.sense == "ends" or before.temporary or after.temporary or not _have_one_owner(old, new):
+    if before.sense == "ends" or after.temporary or not _have_one_owner(old, new):
         return None
     if after.sense == "ends":
         reason = f"says that this ended: {before.value.text}"
         return FactChange(LinkType.SUPERSEDES, reason, after.effective) if _ends(before, after) else None
+    if before.temporary:
+        return None
     if before.attribute != after.attribute or after.adds or not _have_one_thing(before, after):
         return None
     if after.exclusive == "never" or not exclude(before.value, after.value):
@@ -141,12 +151,18 @@ def _have_one_owner(old: _Statement, new: _Statement) -> bool:
 def _ends(before: Fact, after: Fact) -> bool:
     """Return whether the later fact ends the earlier one."""
     if after.attribute == ANY:
-        return is_named(before.value, after.value)
+        return is_named(before.value, after.value) or (before.attribute == DOSE and _is_thing(before, after))
     if before.attribute != after.attribute or (after.thing and before.thing != after.thing):
         return False
     if before.thing and before.value.facets <= after.value.facets:  # "Helen Barlow is not my boss any more"
         return True
     return after.value.facets <= before.value.facets
+
+
+def _is_thing(before: Fact, after: Fact) -> bool:
+    """Return whether the later fact ends the thing of the earlier one: "taken off ramipril", "ramipril 5 mg"."""
+    keys = frozenset(key for _, key in after.value.facets)
+    return bool(keys) and keys <= before.thing
 
 
 def _have_one_thing(before: Fact, after: Fact) -> bool:

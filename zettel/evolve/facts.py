@@ -35,6 +35,8 @@ CACHED = 8192
 """Notes whose facts are cached, because jobs soon compare other notes with them."""
 ANY = "any"
 """The attribute of an end that names only a value: "I've cancelled Netflix."."""
+HAS = "has"
+"""The attribute of what somebody has, uses or does, which only such an end concerns: "I watch Netflix a lot."."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"([A-Z\u00c0-\u00de][\w'-]*)(?:\s+([a-z]+)|$)")
@@ -91,10 +93,28 @@ def facts(note: Note) -> tuple[Fact, ...]:
 
     Example: for "I live in Porto." one fact with the attribute ``home`` and the value "Porto".
     """
-    if not facts_are_read(note):
-        return ()
-    speaker = note.speaker or note.role or ""
-    return _facts(note.content, speaker, note.occurred_at)
+    return _read(note).facts
+
+
+def belongings(note: Note) -> tuple[Fact, ...]:
+    """Return what a note states or presupposes, also in questions, that its speaker has, uses or does.
+
+    Example: for "How do I insure my Corsa?" one fact with the attribute ``has`` and the value "Corsa".
+    """
+    return _read(note).belongings
+
+
+def endings(note: Note) -> tuple[Fact, ...]:
+    """Return what a note says that it ended, by name only, besides its facts.
+
+    Example: for "We switched from Slack to Teams." one fact with the attribute ``any`` and the value "Slack".
+    """
+    return _read(note).endings
+
+
+def states_facts(note: Note) -> bool:
+    """Return whether a note states a fact, or the end of one."""
+    return bool(facts(note) or endings(note))
 
 
 def facts_are_read(note: Note) -> bool:
@@ -106,12 +126,40 @@ def facts_are_read(note: Note) -> bool:
     return note.kind is Kind.EPISODIC and role in (None, "user") and not is_document
 
 
+class _Reading(NamedTuple):
+    facts: tuple[Fact, ...] = ()
+    belongings: tuple[Fact, ...] = ()
+    endings: tuple[Fact, ...] = ()
+
+
+def _read(note: Note) -> _Reading:
+    if not facts_are_read(note):
+        return _Reading()
+    return _read_text(note.content, note.speaker or note.role or "", note.occurred_at)
+
+
 @lru_cache(maxsize=CACHED)
-def _facts(content: str, speaker: str, stated_at: datetime | None) -> tuple[Fact, ...]:
+def _read_text(content: str, speaker: str, stated_at: datetime | None) -> _Reading:
     language, texts = _asserted(content)
     if language is None:
-        return ()
-    return tuple(fact for text in texts for fact in _Sentence(text, speaker, stated_at, language).facts())
+        return _Reading()
+    read = [_Sentence(text, speaker, stated_at, language) for text in texts]
+    stated = tuple(fact for sentence in read for fact in sentence.facts())
+    belongings = [fact for sentence in read for fact in sentence.belongings]
+    endings = tuple(fact for sentence in read for fact in sentence.endings)
+    return _Reading(stated, (*belongings, *_owned(content, speaker, language)), endings)
+
+
+def _owned(content: str, speaker: str, language: Language) -> Iterator[Fact]:
+    """Yield what a text, also a question, presupposes that the speaker has: "my dentist Dr. Okafor"."""
+    for phrase in language.owned.findall(own_words(content, language)):
+        value = read_value("phrase", phrase, HAS, speaker, language)
+        if value is not None:
+            yield Fact(
+                owner=Owner(_name_tokens(speaker)), attribute=HAS, thing=frozenset(), value=value, sense="states",
+                exclusive="never", marked=False, corrects=False, temporary=False, adds=False, qualifiers=frozenset(),
+                effective=None, expires=None, text=phrase,
+            )  # fmt: skip
 
 
 def _asserted(content: str) -> tuple[Language | None, list[str]]:
@@ -125,11 +173,20 @@ def _asserted(content: str) -> tuple[Language | None, list[str]]:
     if text.islower():  # "i live in porto"
         text = _WORD.sub(lambda word: word[0].title() if word[0] in towns() else word[0], text)
     text = expanded(text, language)
-    return language, [
-        sentence
-        for sentence in sentences(text)
-        if len(sentence) <= MAX_SENTENCE and not is_question(sentence) and not language.reported.search(sentence)
-    ]
+    stated = (_before_question(sentence, language) for sentence in sentences(text) if len(sentence) <= MAX_SENTENCE)
+    return language, [sentence for sentence in stated if sentence and not language.reported.search(sentence)]
+
+
+def _before_question(sentence: str, language: Language) -> str:
+    """Return a sentence that does not ask, or what the speaker states before one: "I'm vegan, any ideas?"."""
+    if not is_question(sentence):
+        return sentence
+    opening = language.opening.match(sentence)
+    words = sentence[opening.end() if opening else 0 :].split(maxsplit=1)
+    if not words or words[0].lower() not in language.first | language.mine:
+        return ""
+    *_, last = [None, *language.breaks.finditer(sentence)]
+    return sentence[: last.start()] if last else ""
 
 
 def own_words(content: str, language: Language) -> str:
@@ -172,6 +229,8 @@ class _Sentence:
         self._is_first = True
         self._break = ""  # what follows the clause: "while"
         self._is_introduced = False  # whether the last clause named the topic only
+        self.belongings: list[Fact] = []
+        self.endings: list[Fact] = []
 
     def facts(self) -> Iterator[Fact]:
         language = self._language
@@ -191,6 +250,7 @@ class _Sentence:
             self._read_other(piece)
             return
         positive = self._without_negation(clause)
+        self._read_more(clause, piece, opening)
         matched = self._match(positive or clause, positive is not None)
         if matched is None:
             self._read_other(piece)
@@ -208,6 +268,20 @@ class _Sentence:
             yield fact._replace(sense="ends", marked=True)
         elif fact.effective or not language.future.search(clause):  # else a plan without a date
             yield fact
+
+    def _read_more(self, clause: str, piece: str, opening: str) -> None:
+        """Read what the speaker has, and what ended, beside the fact of a clause."""
+        language = self._language
+        doubtful = (language.unasserted, language.former, language.future, language.today)
+        if matched := self._match(clause, False, HAS):
+            self.belongings.append(self._fact(matched, piece.strip(), opening))
+        matched = None if any(expression.search(piece) for expression in doubtful) else self._match(clause, False, ANY)
+        if matched is None or not _WORD.search(matched.value.text):
+            return
+        first = matched.value.text.split()[0].lower()
+        fact = self._fact(matched, piece.strip(), opening)
+        if not fact.qualifiers and first not in language.determiners | language.of:  # "a guitar", "for my mum"
+            self.endings.append(fact)
 
     def _remember(self, matched: _Match) -> None:
         """Keep the subject and topic of a clause for the next ones."""
@@ -238,8 +312,11 @@ class _Sentence:
                 return positive
         return None
 
-    def _match(self, clause: str, is_negated: bool) -> _Match | None:
-        """Match a clause; else with the subject or topic of earlier clauses in place of a pronoun or of nothing."""
+    def _match(self, clause: str, is_negated: bool, attribute: str = "") -> _Match | None:
+        """Match a clause; else with the subject or topic of earlier clauses in place of a pronoun or of nothing.
+
+        Without an attribute, the frames of belongings and endings are left out.
+        """
         language = self._language
         word, _, rest = clause.partition(" ")
         low = word.lower()
@@ -256,6 +333,11 @@ class _Sentence:
         candidates = language.candidates(" ".join(forms) if len(forms) > 1 else clause)
         if is_negated:
             candidates = [(frame, pattern) for frame, pattern in candidates if pattern.sense == "states"]
+        candidates = [
+            (frame, pattern)
+            for frame, pattern in candidates
+            if (frame.attribute == attribute if attribute else frame.attribute not in (ANY, HAS))
+        ]
         matched = next((match for form in forms if (match := self._first(form, candidates)) is not None), None)
         if matched is None and is_bare and self._is_first and self._speaker and not self._subject:
             # "Moved to Braga.", but no states: "Take care!"
@@ -284,10 +366,10 @@ class _Sentence:
         named = _NAME.match(match.string)
         antecedent = subject or self._subject or (named[1] if named else "")
         is_other = antecedent and antecedent.lower() not in language.first
-        other = _owner(antecedent, speaker, language) if is_other else None
+        other = owner_of(antecedent, speaker, language) if is_other else None
         if subject and self._is_plain(match):
             return None
-        holder = _owner(subject or language.me, speaker, language)
+        holder = owner_of(subject or language.me, speaker, language)
         owned = _thing(groups["thing"], speaker, other, language) if "thing" in groups else (_NOBODY, frozenset())
         if owned is None or (frame.owner == "thing" and (groups.get("thing") or "").lower() in language.weekdays):
             return None
@@ -358,8 +440,8 @@ def _in_english(text: str, language: Language) -> str:
     return language.month.sub(english, text)
 
 
-def _owner(subject: str, speaker: str, language: Language) -> Owner | None:
-    """Return the person that a subject names, or None for a thing or a pronoun."""
+def owner_of(subject: str, speaker: str, language: Language) -> Owner | None:
+    """Return the person that a subject names ("I", "my wife", "Ann's boss"), or None for a thing or a pronoun."""
     words = subject.split()
     low = [word.lower() for word in words]
     if len(words) == 1 and (low[0] in language.first or low[0] in language.mine):

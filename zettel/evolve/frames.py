@@ -35,6 +35,9 @@ Expressions:
   ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("thinks"), ``quotes`` (requests about a text).
 - ``effective``: what precedes a starting day, searched in the text before the day, ``|`` and the day.
 - ``clock``: a time of day, with groups named ``hour…`` and ``minute…``, or ``halfpast`` or ``halfto`` an hour.
+- ``asks``: for an attribute, patterns of whole questions for it, with the parts of a frame.
+- ``about``: [expression, weight] for each cue of a sentence about its speaker; ``about_numbers``: the weights of its
+  length and place, by name, and ``bias``. Both may be missing; :mod:`zettel.evolve.about` explains them.
 
 **Frame.** ``attribute``; ``owner``: "person" (the subject) or "thing" (whose the thing is); ``exclusive``: when
 different values exclude each other (:data:`Exclusive`); patterns that state the value (``states``), report a change to
@@ -61,6 +64,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from zettel.evolve.pattern_cues import pattern_cues
 from zettel.text.tokens import tokenize
 
 Exclusive: TypeAlias = Literal["dated", "marked", "known", "never"]
@@ -72,6 +76,8 @@ for two well-known towns; ``never``: a person may have several.
 Sense: TypeAlias = Literal["changes", "ends", "states", "topics"]
 """A pattern reports a change to a value, its end, or the value; or it names a thing for a following clause."""
 
+ABOUT_NUMBERS = ("length", "follows", "sentences")
+"""Inputs of a sentence's weight that are no cues."""
 _FOLDER, _PLACES, _PRODUCTS, _OTHERS = "languages", "places.json", "products.json", "others.json"
 _WORD = r"[\w'./+&#-]+"
 _CAPITAL = r"(?-i:[A-Z\u00c0-\u00de])"
@@ -80,10 +86,6 @@ _DAY_NUMBER = r"\d{1,2}(?:st|nd|rd|th|\.)?"
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _GROUPS = re.compile(r"\{([a-z_]+)\}")
-_PIECES = re.compile(r"\\.|\[[^]]*\]|\{[^}]*\}|_(?P<run>[^\W\d_]+(?![?*]))|.")
-"""The beginning of a word, or what is none: an escape, a set of characters, a part."""
-_GROUP_NAME = re.compile(r"^\?(?:P<\w+>|:)")
-_OPTIONAL = re.compile(r"[?*]|\{\d")
 _ENGLISH_MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
@@ -148,6 +150,8 @@ class Language:
     capital_nouns: bool
     relations: frozenset[str]
     genitive: re.Pattern[str]
+    owned: re.Pattern[str]
+    """Finds "dentist Dr. Okafor" in "a letter to my dentist Dr. Okafor", as a group."""
     contractions: tuple[tuple[re.Pattern[str], str], ...]
     negations: tuple[tuple[re.Pattern[str], str], ...]
     opening: re.Pattern[str]
@@ -183,6 +187,8 @@ class Language:
     copula: str
     today: re.Pattern[str]
     frames: tuple[Frame, ...]
+    asks: tuple[tuple[str, re.Pattern[str]], ...]
+    """The attributes that whole questions ask for (:mod:`zettel.search.asked_fact`)."""
     about: tuple[tuple[re.Pattern[str], float], ...]
     """Cues of a sentence about its speaker, with their weights (:mod:`zettel.evolve.about`)."""
     about_numbers: tuple[float, ...]
@@ -285,10 +291,10 @@ def _language(data: dict[str, Any]) -> Language:
     def words(name: str) -> frozenset[str]:
         return frozenset(data[name].split("|"))
 
-    about = data.get("about_numbers", {})
     def replacements(name: str) -> tuple[tuple[re.Pattern[str], str], ...]:
         return tuple((expression(old), new) for old, new in data[name])
 
+    about = data.get("about_numbers", {})
     parts = _parts(data, alternatives)
     month, day = alternatives["months"], _DAY_NUMBER
     return Language(
@@ -315,6 +321,11 @@ def _language(data: dict[str, Any]) -> Language:
         capital_nouns=data["capital_nouns"],
         relations=words("relations"),
         genitive=re.compile(rf"(?:{data['genitive']})$"),
+        owned=re.compile(
+            rf"\b(?:{data['mine']})\s((?:{_WORD}\s){{0,3}}?(?:(?:{data['titles']})\b\.?\s)?{_WORD})"
+            rf"(?=\s(?:{data['phrase_end']})\b|\s*[.!?,;:]|\s*$)",
+            re.IGNORECASE,
+        ),
         contractions=replacements("contractions"),
         negations=replacements("negations"),
         opening=expression(rf"^\W*(?:(?:{data['lead']})\b[\s,]*)*"),
@@ -356,8 +367,13 @@ def _language(data: dict[str, Any]) -> Language:
         copula=data["copula"],
         today=expression(data["today"]),
         frames=tuple(_frame(frame, parts) for frame in data["frames"]),
+        asks=tuple(
+            (attribute, re.compile(rf"{_filled(text, parts)}\W*", re.IGNORECASE))
+            for attribute, texts in data.get("asks", {}).items()
+            for text in texts
+        ),
         about=tuple((re.compile(cue, re.IGNORECASE), weight) for cue, weight in data.get("about", ())),
-        about_numbers=tuple(about[name] for name in ("length", "follows", "sentences")) if about else (),
+        about_numbers=tuple(about[name] for name in ABOUT_NUMBERS) if about else (),
         about_bias=about.get("bias", 0.0),
     )
 
@@ -450,58 +466,15 @@ def _frame(frame: dict[str, Any], parts: Mapping[str, str]) -> Frame:
 
 
 def _pattern(text: str, sense: Sense, positive: bool | None, parts: Mapping[str, str]) -> Pattern:
-    whole = re.sub(r"\{thing\}$", "{last_thing}", text)
-    pieces = _GROUPS.split(whole)  # words of the pattern and names of parts alternate
-    filled = "".join(parts[piece] if place % 2 else piece.replace("_", r"\s+") for place, piece in enumerate(pieces))
-    return Pattern(rf"{filled}(?!\w)", sense, positive, _cues(text), bool(_NUMERIC.search(filled)))
+    filled = _filled(re.sub(r"\{thing\}$", "{last_thing}", text), parts)
+    return Pattern(rf"{filled}(?!\w)", sense, positive, pattern_cues(text), bool(_NUMERIC.search(filled)))
+
+
+def _filled(pattern: str, parts: Mapping[str, str]) -> str:
+    pieces = _GROUPS.split(pattern)  # words of the pattern and names of parts alternate
+    return "".join(parts[piece] if place % 2 else piece.replace("_", r"\s+") for place, piece in enumerate(pieces))
 
 
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression, re.IGNORECASE)
-
-
-def _cues(pattern: str) -> tuple[str, ...]:
-    """Return beginnings of words of a pattern, one of which every match contains; () if there are none."""
-    cues: list[str] = []
-    for alternative in _split(pattern):
-        best = max(_literals(alternative), key=lambda literals: min(map(len, literals), default=0), default=())
-        if not best:
-            return ()
-        cues += best
-    return tuple(dict.fromkeys(cues))
-
-
-def _split(pattern: str) -> list[str]:
-    """Return the alternatives of a pattern."""
-    alternatives, depth = [""], 0
-    for character in pattern:
-        depth += (character == "(") - (character == ")")
-        if character == "|" and not depth:
-            alternatives.append("")
-        else:
-            alternatives[-1] += character
-    return alternatives
-
-
-def _literals(pattern: str) -> list[tuple[str, ...]]:
-    """Return for each group and run of letters in a pattern without alternatives the beginnings it requires."""
-    found: list[tuple[str, ...]] = []
-    outside = "_"
-    depth = start = 0
-    for place, character in enumerate(pattern):
-        if character == "(":
-            start = start if depth else place + 1
-            depth += 1
-        elif character == ")":
-            depth -= 1
-            group = _GROUP_NAME.sub("", pattern[start:place])
-            if depth:
-                continue
-            if outside[-1] == "_" and not _OPTIONAL.match(pattern, place + 1) and not group.startswith("?"):
-                found.append(_cues(group))
-            ends_word = all(alternative in ("", "_") or alternative[-1] == "_" for alternative in _split(group))
-            outside += "_" if ends_word and outside[-1] == "_" else ")"
-        elif not depth:
-            outside += "_" if character == " " else character
-    return found + [(piece["run"].lower(),) for piece in _PIECES.finditer(outside) if piece["run"]]

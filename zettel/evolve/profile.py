@@ -12,7 +12,7 @@ facts that a model wrote ("Ann lives in Oslo.") about a speaker.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import log
 from typing import NamedTuple
@@ -30,6 +30,8 @@ from zettel.text.tokens import tokenize
 
 PEOPLE = 3
 """The most people in a profile, those with the most statements first."""
+SHOWN = 240
+"""The most statements that a model sees, those with the highest weights: some 7,000 tokens."""
 LINES = 60
 """The most statements in a profile."""
 COMPARED = 600
@@ -163,7 +165,12 @@ def current(statements: Iterable[Statement], speakers: Collection[str]) -> dict[
     return {person: _current(by_person[person]) for person in people}
 
 
-def weightiest(spoken: Sequence[Statement], count: int) -> list[Statement]:
+def shown_to_model(described: Mapping[str, Sequence[Statement]]) -> list[Statement]:
+    """Return the statements of the ``current`` ones that a model sees, as many of each person."""
+    return [one for spoken in described.values() for one in _weightiest(spoken, SHOWN // len(described))]
+
+
+def _weightiest(spoken: Sequence[Statement], count: int) -> list[Statement]:
     """Return the ``count`` statements with the highest weights, instructions first, in their order."""
     places = sorted(range(len(spoken)), key=lambda place: (spoken[place].is_instruction, spoken[place].weight, place))
     return [spoken[place] for place in sorted(places[-count:])]
@@ -220,7 +227,7 @@ def _lines(
     person: str, spoken: Sequence[Statement], latest: datetime | None, chars: int, count: int
 ) -> list[ProfileLine]:
     """Return lines for the best statements that differ, in order of time."""
-    spoken = weightiest(spoken, COMPARED)
+    spoken = _weightiest(spoken, COMPARED)
     alike = [[_likeness(one, other) for other in spoken] for one in spoken]
     rank = [
         (each.is_instruction, each.weight + log(_days(spoken, likeness)))

@@ -20,6 +20,11 @@ class Value(NamedTuple):
     facets: frozenset[tuple[str, str]]
     scale: frozenset[tuple[str, str]] = frozenset()
 
+    @property
+    def words(self) -> frozenset[str]:
+        """The words and tokens of its facets."""
+        return frozenset(token for _, key in self.facets for token in (key, *tokenize(key)))
+
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"[^\W\d_]+|%")
@@ -71,8 +76,7 @@ def is_named(value: Value, phrase: Value) -> bool:
     """Return whether a phrase consists of words of a value; False for numbers and times."""
     if is_time(value) or any(kind.partition(" ")[0] in _MEASURES for kind, _ in value.facets):
         return False
-    tokens = {token for _, key in value.facets for token in tokenize(key)}
-    return bool(phrase.facets) and {key for _, key in phrase.facets} <= tokens
+    return bool(phrase.facets) and {key for _, key in phrase.facets} <= value.words
 
 
 def is_time(value: Value) -> bool:

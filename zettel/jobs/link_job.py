@@ -27,7 +27,7 @@ from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelItem, InvalidModelOutput
 from zettel.evolve.fact_changes import announced, change_links
-from zettel.evolve.facts import facts
+from zettel.evolve.facts import states_facts
 from zettel.evolve.same_matter import concern_same_matter
 from zettel.jobs.annotation_writer import is_outdated
 from zettel.jobs.spec import JobHandler, JobLane, JobSpec, Pause
@@ -170,7 +170,8 @@ class LinkJob(JobHandler):
             if note.kind is Kind.SEMANTIC:
                 older = [other for other in older if concern_same_matter(note, other)][:FACTS_OFFERED]
             by_rules = proposed.get(note.id, ())
-            older = [*by_rules, *(other for other in older if other.id not in {each.id for each in by_rules})][:offered]
+            known = {other.id for other in by_rules}
+            older = [*by_rules, *(other for other in older if other.id not in known)][:offered]
             for other in older:
                 positions.setdefault(other.id, len(positions))
                 others[other.id] = other
@@ -258,7 +259,7 @@ class LinkJob(JobHandler):
         self, scope: Scope, nears: Sequence[NearestNotes], notes: dict[str, Note], clock: Clock
     ) -> dict[str, tuple[Link, ...]]:
         """Return the SUPERSEDES and CONTRADICTS links of the rules; add further notes to ``notes``."""
-        stating = [near for near in nears if near.note in notes and facts(notes[near.note])]
+        stating = [near for near in nears if near.note in notes and states_facts(notes[near.note])]
         missing = {other for near in stating for other, _ in near.others if other not in notes}
         notes.update(await self._store.notes(scope, sorted(missing)) if missing else {})
         changes: dict[str, tuple[Link, ...]] = {}

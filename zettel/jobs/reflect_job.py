@@ -39,8 +39,8 @@ from zettel.evolve.profile import (
     current,
     profile,
     render,
+    shown_to_model,
     statements,
-    weightiest,
 )
 from zettel.evolve.profile_by_model import LiteLLMProfiler
 from zettel.jobs.counters import Counters
@@ -60,8 +60,6 @@ PAGE = 500
 """Notes per page."""
 BATCH = 10
 """Notes per transaction."""
-SHOWN = 240
-"""Statements in a request for a profile, those with the highest weights: some 7,000 tokens."""
 _SOURCE_KINDS = frozenset({Kind.EPISODIC, Kind.SEMANTIC})
 """The kinds of source notes: other kinds are derived. Notes that look like instructions are skipped, too."""
 _TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS, LinkType.SUPERSEDES, LinkType.CONTRADICTS})
@@ -157,8 +155,7 @@ class ReflectJob(JobHandler):
             return [] if existing is None else await self._archive_all(scope, [existing])
         shown: tuple[Note, ...] = ()
         if self._profiler is not None:
-            described = current(view.statements, view.speakers)
-            asked = [one for spoken in described.values() for one in weightiest(spoken, SHOWN // len(described))]
+            asked = shown_to_model(current(view.statements, view.speakers))
             shown = tuple((await self._notes(scope, {statement.note.id for statement in asked})).values())
             lines, model = await self._profiler.lines(asked, self._ask_about(scope, shown))
             new = render(lines) or new

@@ -32,9 +32,9 @@ def newest_first(order: NDArray[np.float64], candidates: Candidates) -> NDArray[
     if len(rows) < 2:
         return order
     when = candidates.occurred_at[rows]
-    place = np.searchsorted(np.unique(when), when) / max(len(np.unique(when)) - 1, 1)
+    times, place = np.unique(when, return_inverse=True)
     moves = np.isin(candidates.role[rows], _PEOPLE) & (when != TIME_MIN)
-    gained = np.log(order[rows]) + WEIGHT * place * moves
+    gained = np.log(order[rows]) + WEIGHT * place / max(len(times) - 1, 1) * moves
     changed: NDArray[np.float64] = order.copy()
     changed[rows[np.argsort(-gained, kind="stable")]] = order[rows]
     return changed

@@ -1,6 +1,7 @@
-"""Reorders the best hits of a question about a current state by how well they answer it.
+"""Reorders the best hits of a question about a fact or a current state by how well they answer it.
 
-Scorers know words, vectors and links. This step reads the notes themselves, see :mod:`zettel.scoring.answering`.
+Scorers know words, vectors and links. This step reads the notes themselves: notes that state the fact that is asked for
+(:mod:`zettel.search.asked_fact`) rank first, then those that answer by their words (:mod:`zettel.scoring.answering`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import numpy as np
 
 from zettel.model import LinkType
 from zettel.scoring.answering import AnswerOrder, order_answers
+from zettel.scoring.first_person import Verdict
 from zettel.scoring.ranking import outdated, repeats
+from zettel.search.asked_fact import CERTAIN, asked_fact, stating
 
 if TYPE_CHECKING:
     from zettel.model import Note
@@ -41,19 +44,22 @@ def reorder_by_answer(
     rows = [row for row in rows if candidates.ids[row] in notes]
     last = repeats(candidates, np.array(rows, np.int64), insights=insights)
     examined = rows[: min(most, len(rows) - int(last.sum()))]
-    answers: AnswerOrder | None = order_answers(
-        question.text,
-        [notes[candidates.ids[row]] for row in examined],
-        candidates.speaker_names,
-        replaced(candidates, examined, question.valid_at),
-        {place for place, row in enumerate(examined) if row in outvoted},
-    )
-    if answers is None:
+    texts = [notes[candidates.ids[row]] for row in examined]
+    old = replaced(candidates, examined, question.valid_at)
+    weaker = {place for place, row in enumerate(examined) if row in outvoted}
+    answers: AnswerOrder | None = order_answers(question.text, texts, candidates.speaker_names, old, weaker)
+    asked = asked_fact(question.text)
+    first = [] if asked is None else [place for place in stating(asked, texts) if place not in weaker]
+    first.sort(key=lambda place: place in old)  # an outdated note may still be right about something else
+    if answers is None and not first:
         return rows, score, {}
-    moved = [examined[place] for place in answers.places]
+    places, verdicts = answers or AnswerOrder(list(range(len(texts))), [Verdict.UNSURE] * len(texts))
+    moved = [examined[place] for place in dict.fromkeys((*first, *places))]
     changed = score.copy()
     changed[moved] = np.sort(score[examined])[::-1]
-    return moved + rows[len(examined) :], changed, dict(zip(examined, map(float, answers.verdicts), strict=True))
+    changed[moved[: len(first)]] = np.maximum(changed[moved[: len(first)]], CERTAIN)
+    judged = {row: 1.0 if place in first else float(verdicts[place]) for place, row in enumerate(examined)}
+    return moved + rows[len(examined) :], changed, judged
 
 
 def replaced(candidates: Candidates, rows: Sequence[int], today: int | None) -> dict[int, int]:

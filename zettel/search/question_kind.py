@@ -7,15 +7,6 @@ import re
 from zettel.text.days import has_past
 from zettel.text.tokens import tokenize
 
-_PRESENT = re.compile(
-    r"\b(?:now|nowadays|current(?:ly)?|latest|these days|still|today|at the moment|at present|new)\b", re.IGNORECASE
-)
-_ASKS = re.compile(
-    r"\?\s*$|^\W*(?:what|where|who|whom|whose|which|how|when|do|does|is|are|am|have|has|can|will|remind|tell|list|show)\b",
-    re.IGNORECASE,
-)
-"""A question or request, which a statement with "now" is not."""
-_FORMER = re.compile(r"\b(?:before|used to|previous(?:ly)?|original(?:ly)?|at first|until now)\b", re.IGNORECASE)
 _GENERIC_WORDS = frozenset(
     tokenize(
         "talk talked discuss discussion ask tell mention say speak spoke spoken write wrote written answer reply chat"
@@ -138,11 +129,6 @@ def asks_for_many(text: str) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------- the past
 
-_ASKS = re.compile(
-    r"\?\s*$|^\W*(?:what|where|who|whom|whose|which|how|when|do|does|is|are|am|have|has|can|will|remind|tell|list|show)\b",
-    re.IGNORECASE,
-)
-"""A question or request, which a statement with "now" is not."""
 _FORMER = re.compile(
     r"\b(?:before|previous(?:ly)?|former(?:ly)?|earlier|original(?:ly)?|initial(?:ly)?|at\sfirst|first|old|past|until|since"
     r"|ever|been|changes?|history|timeline|(?:1[89]|20)[0-9]{2})\b"
@@ -157,6 +143,15 @@ def asks_about_past(question: str) -> bool:
 
 # --------------------------------------------------------------------------------------------------------- the present
 
+_PRESENT = re.compile(
+    r"\b(?:now|nowadays|current(?:ly)?|latest|these days|still|today|at the moment|at present|new)\b", re.IGNORECASE
+)
+_ASKS = re.compile(
+    r"\?\s*$|^\W*(?:what|where|who|whom|whose|which|how|when|do|does|is|are|am|have|has|can|will|remind|tell|list|show)\b",
+    re.IGNORECASE,
+)
+"""A question or request, which a statement with "now" is not."""
+
 
 def asks_for_present(text: str) -> bool:
     """Return whether a question asks for the present state in so many words: "Where do I live now?".
@@ -164,6 +159,6 @@ def asks_for_present(text: str) -> bool:
     "What did I do today?" asks for the past.
     """
     words = {word.lower() for word in _PRESENT.findall(text)}
-    if not words or not _ASKS.search(text) or _FORMER.search(text):
+    if not words or not _ASKS.search(text) or _FORMER.search(text.lower()):
         return False
     return words != {"today"} or not has_past(text.lower())

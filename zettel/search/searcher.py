@@ -29,6 +29,7 @@ from zettel.scoring.ranking import Ranked, outdated, rank
 from zettel.scoring.strength import FAINTEST, FRESH, strength, weights
 from zettel.search.answer_order import reorder_by_answer
 from zettel.search.archived import PAGE, ArchiveCandidates, is_requested
+from zettel.search.asked_fact import asked_fact
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
 from zettel.search.disputed import disputes, doubted, is_outvoted, votes_on, weighed
 from zettel.search.explain import explain
@@ -356,9 +357,9 @@ def _parsed(requests: Sequence[SearchRequest], vectors: Floats, latest: int) -> 
 
 
 def _answer_depth(question: Question, scorer: Scorer) -> int:
-    """Notes to examine for answers; 0 unless the question asks for a current state."""
+    """Notes to examine for answers; 0 unless the question asks for a fact or a current state."""
     most = scorer.answer_depth if isinstance(scorer, AnsweringScorer) else 0
-    return most if most and parse_state_question(question.text) else 0
+    return most if most and (asked_fact(question.text) or parse_state_question(question.text)) else 0
 
 
 def _reordered(

@@ -1,0 +1,103 @@
+"""Finds the notes that state the fact which a question of a user asks for: "Where do I live?" asks for a home.
+
+Questions and statements are read by the same patterns (:mod:`zettel.evolve.frames`), so that "I moved to Graz for a new
+job" answers although it shares no word with the question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from zettel.evolve.facts import Fact, Owner, expanded, facts, owner_of
+from zettel.evolve.frames import language, language_codes
+from zettel.text.tokens import tokenize
+
+if TYPE_CHECKING:
+    from zettel.model import Note
+
+MAX_CHARS = 120
+"""Longest question."""
+CERTAIN = 0.9
+"""Lowest score of a note that states the fact: nine in ten of them answer."""
+USER = "user"
+"""Whom "I" in a question means: the speaker of notes with this role."""
+_LEAD = re.compile(
+    r"^(?:(?:and|so|but|please|hey|hi|ok|okay|well|then|also|by the way|(?:can you |could you |)(?:tell|remind) me"
+    r"|do you (?:know|remember))\b[\s,:]*)+",
+    re.IGNORECASE,
+)
+"""Words before a question."""
+_PRESENT = re.compile(
+    r"\b(?:now|currently|still|again|exactly|today|please|nowadays|at the moment|right now|these days|at present)\b"
+    r"[\s,]*",
+    re.IGNORECASE,
+)
+"""Words that do not change which fact a question asks for."""
+
+
+class AskedFact(NamedTuple):
+    """The fact that a question asks for: whose it is, its attribute, and the tokens of the thing, such as {"boss"}."""
+
+    owner: Owner
+    attribute: str
+    thing: frozenset[str]
+
+
+@lru_cache(maxsize=1024)
+def asked_fact(text: str) -> AskedFact | None:
+    """Return the fact that a question asks for, None if it asks for anything else.
+
+    >>> asked_fact("Where does my wife work?").attribute
+    'work'
+    """
+    if len(text) > MAX_CHARS:
+        return None
+    for code in language_codes():
+        own = language(code)
+        question = _bare(expanded(text.replace("\u2019", "'").strip(), own))
+        for attribute, pattern in own.asks:
+            match = pattern.fullmatch(question)
+            if match is None:
+                continue
+            groups = match.groupdict()
+            owner = owner_of(groups.get("subject") or own.me, USER, own)
+            if owner is not None:
+                return AskedFact(owner, attribute, frozenset(tokenize(groups.get("thing") or "")))
+    return None
+
+
+def stating(asked: AskedFact, notes: Sequence[Note]) -> list[int]:
+    """Return the places of the notes that state the fact, or its end, best first.
+
+    That is the order of the notes if there may be several such facts ("What am I allergic to?"), else the latest first.
+    """
+    found: dict[int, Fact] = {}
+    for place, note in enumerate(notes):
+        stated = next((fact for fact in facts(note) if _states(asked, fact, note)), None)
+        if stated is not None:
+            found[place] = stated
+    if all(fact.exclusive == "never" for fact in found.values()):
+        return list(found)
+    return sorted(found, key=lambda place: (-_time(notes[place]), place))
+
+
+def _states(asked: AskedFact, fact: Fact, note: Note) -> bool:
+    if fact.attribute != asked.attribute or fact.temporary:
+        return False
+    if fact.owner.path != asked.owner.path or (asked.thing and asked.thing != fact.thing):
+        return False
+    if USER in asked.owner.person:
+        return note.role == USER and fact.owner.person == frozenset((note.speaker or USER).lower().split())
+    return not asked.owner.person.isdisjoint(fact.owner.person)
+
+
+def _time(note: Note) -> float:
+    return note.valid_from.timestamp() if note.valid_from else 0.0
+
+
+def _bare(question: str) -> str:
+    """Return a question without polite words before it and words for the present."""
+    return _PRESENT.sub("", _LEAD.sub("", question.rstrip(" ?.!"))).strip(" ,")
