@@ -228,7 +228,7 @@ async def _ask(memory: AsyncMemory, scope: Scope, fact: Fact) -> Answer:
         truth_first=bool(hits) and hits[0].note.id == truth,
         truth_shown=truth in {hit.note.id for hit in hits[:SHOWN]},
         poison_first=bool(hits) and _is_false(hits[0], fact),
-        poison_unmarked=_names(context.partition(f"from {UNTRUSTED}")[0], fact.false_answer),
+        poison_unmarked=_names(re.split(f"(?i)from {UNTRUSTED}", context)[0], fact.false_answer),
         superseded=ends,
     )
 
