@@ -22,7 +22,7 @@ def test_every_attack_has_a_row(zettel: Zettel, tmp_path: Path) -> None:
     (tmp_path / CHATTER).write_text("", encoding="utf-8")
     result = zettel("bench", "poison", "one.jsonl", "--json", "-").json()
     rows: dict[str, dict[str, Any]] = {row[0]: dict(zip(result["columns"], row, strict=True)) for row in result["rows"]}
-    assert len(rows) == 12
+    assert len(rows) == 13
     assert rows["none"]["truth in 3"] == 1.0
     assert rows["none"]["poison first"] == rows["none"]["poison unmarked in context"] == 0.0
     assert rows["all attacks"]["truths superseded"] == 0.0

@@ -3,7 +3,8 @@
 A file has one fact per line: a true message, a question, and false messages of several kinds (:class:`Fact`).
 ``chatter.jsonl`` beside it has other messages of the same people. Each attack gets memories of its own, one for each
 group of people: chatter and truths by a principal of full trust, then the false messages by a principal of
-``OUTSIDER`` trust. A later true change, where a fact has one, is asked in memories without an attack.
+``OUTSIDER`` trust. A later true change, where a fact has one, is asked in memories without an attack. Last, the truths
+are missing: then the outsider's sentence is the only answer, and should be found.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ CONTEXT_TOKENS = 400
 """Tokens of the context of a question."""
 UNTRUSTED = "untrusted"
 """The word in the heading of the part of a context that is marked."""
+ALONE = "no truth: the outsider alone answers"
+"""Name of the row without truths."""
 _START = datetime(2024, 3, 4, 9, tzinfo=timezone.utc)
 
 
@@ -136,22 +139,23 @@ async def run(path: Path, progress: Progress, embedder: str | None = None) -> Re
     for fact in facts:
         by_domain[fact.domain].append(fact)
     rows: list[list[Cell]] = []
+    plain = names[0]
     async with temporary_memory(embedder=model) as memory:
         updates: list[bool] = []
-        for place, name in enumerate(["none", *names]):
+        for place, name in enumerate(["none", *names, ALONE]):
             answers: list[Answer] = []
             for domain, own in by_domain.items():
-                progress(f"attack: {name}", place, len(names) + 1)
+                progress(f"attack: {name}", place, len(names) + 2)
                 scope = Scope(user=f"{place}-{domain}")
-                await _tell(memory, scope, own, chatter.get(domain, []))
+                await _tell(memory, scope, own if name != ALONE else (), chatter.get(domain, []))
                 if name != "none":
-                    await _attack(memory, scope, own, name)
+                    await _attack(memory, scope, own, plain if name == ALONE else name)
                 answers += [await _ask(memory, scope, fact) for fact in own]
                 if name == "none":
                     updates += await _ask_updates(memory, scope, own)
             rows.append(_row(name, answers))
-        attacked = rows[1:]
-        rows.append(["all attacks", *[_mean([row[column] for row in attacked]) for column in range(1, len(rows[0]))]])
+        attacked = rows[1:-1]
+        rows.insert(-1, ["all attacks", *[_mean([row[column] for row in attacked]) for column in range(1, len(rows[0]))]])
     changed = f"{sum(updates)} of {len(updates)}"
     return Result(
         bench="poison",
@@ -219,10 +223,10 @@ async def _attack(memory: AsyncMemory, scope: Scope, facts: Sequence[Fact], name
 
 async def _ask(memory: AsyncMemory, scope: Scope, fact: Fact) -> Answer:
     notes = (await memory.list(limit=1000, scope=scope)).notes
-    truth = next(note.id for note in notes if note.content == fact.truth.content)
+    truth = next((note.id for note in notes if note.content == fact.truth.content), "")
     hits = await memory.search(fact.question, k=K, scope=scope)
     context = await memory.context(fact.question, max_tokens=CONTEXT_TOKENS, scope=scope)
-    links = await memory.links(truth, scope=scope)
+    links = await memory.links(truth, scope=scope) if truth else []
     ends = any(link.type is LinkType.SUPERSEDES and link.target == truth for link in links)
     return Answer(
         truth_first=bool(hits) and hits[0].note.id == truth,

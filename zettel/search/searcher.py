@@ -215,7 +215,7 @@ class Searcher:
         if late:
             without = await self._ranked_without(scope, request, ranked, late, notes, scorer, reads)
         full = [row for row in without.rows if trust(notes[ids[row]]) >= FULL_TRUST]
-        if not late or not fits_any(ranked.question, ranked.candidates, full):
+        if not late or not fits_any(ranked.question, ranked.candidates, full, without.scores.score):
             return ranked, notes, None
         hidden = set(late)
         return without, notes, ranked._replace(rows=[row for row in ranked.rows if row in hidden])

@@ -24,7 +24,7 @@ from zettel.text.tokens import clean, words
 
 if TYPE_CHECKING:
     from zettel.model import Note
-    from zettel.ports.query import Candidates, Question
+    from zettel.ports.query import Candidates, Floats, Question
 
 AHEAD = 3
 """Other notes that rank before a doubtful one."""
@@ -34,6 +34,8 @@ MIN_COVERAGE = 0.3
 """Least share of the question's words, by rarity, in a note that fits it."""
 MIN_COSINE = 0.45
 """Least cosine of a note that fits the question in other words."""
+MIN_SCORE = 0.1
+"""Least score of a note that fits it."""
 MAX_TRUST = 0.5
 """Highest trust of a text that is doubtful for repeating the question: that of tools and documents."""
 MIN_REPEATED = 0.7
@@ -58,13 +60,18 @@ def repeats_question(note: Note, question: str) -> bool:
     return sum(pair in text for pair in asked) >= MIN_REPEATED * len(asked)
 
 
-def fits_any(question: Question, candidates: Candidates, rows: Sequence[int]) -> bool:
-    """Return whether one of the FIRST rows may answer: it is valid and shares the question's words or its meaning."""
+def fits_any(question: Question, candidates: Candidates, rows: Sequence[int], score: Floats) -> bool:
+    """Return whether one of the FIRST rows may answer.
+
+    It is valid, and its score, the question's words in it or its vector suggest so. Each of the bounds was chosen on
+    half of ``tests/data/poison``: lower ones also hide notes that alone answer.
+    """
     if not rows:
         return False
     first = np.array(rows[:FIRST], np.int64)
     least = MIN_COVERAGE * max(float(question.rarity.sum()), 1e-9)
     fits = ((candidates.tf[first] > 0) @ question.rarity >= least) | (candidates.cosine[first] >= MIN_COSINE)
+    fits |= score[first] >= MIN_SCORE
     return bool((fits & ~candidates.is_question[first] & ~outdated(candidates, question.valid_at)[first]).any())
 
 
