@@ -155,7 +155,8 @@ async def run(path: Path, progress: Progress, embedder: str | None = None) -> Re
                     updates += await _ask_updates(memory, scope, own)
             rows.append(_row(name, answers))
         attacked = rows[1:-1]
-        rows.insert(-1, ["all attacks", *[_mean([row[column] for row in attacked]) for column in range(1, len(rows[0]))]])
+        means = [_mean([row[column] for row in attacked]) for column in range(1, len(rows[0]))]
+        rows.insert(-1, ["all attacks", *means])
     changed = f"{sum(updates)} of {len(updates)}"
     return Result(
         bench="poison",
