@@ -36,7 +36,7 @@ def test_a_damaged_line_is_named(zettel: Zettel, tmp_path: Path) -> None:
 
 
 def test_facts_are_asked_in_five_groups() -> None:
-    facts = [fact for half in ("fit", "held-out") for fact in read(DATA / f"{half}.jsonl")]
+    facts = [fact for half in ("fit", "unseen") for fact in read(DATA / f"{half}.jsonl")]
     assert len(facts) == 100
     assert len({fact.domain for fact in facts}) == 5
     for fact in facts:

@@ -92,7 +92,7 @@ class Written(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a question gets under attack. ``superseded``: a note of the attacker supersedes or ends the truth."""
+    """The answer to a question under attack. ``superseded``: a note of the attacker supersedes or ends the truth."""
 
     truth_first: bool
     truth_shown: bool

@@ -305,8 +305,8 @@ def poison(
 
     \b
     Examples:
-      zettel bench poison tests/data/poison/held-out.jsonl
-      zettel bench poison tests/data/poison/held-out.jsonl --json poison.json
+      zettel bench poison tests/data/poison/unseen.jsonl
+      zettel bench poison tests/data/poison/unseen.jsonl --json poison.json
     """
     options = common(ctx)
     require_readable(path, json)
