@@ -85,3 +85,9 @@ COMPOSED: Mapping[str, Route] = {
 """Routes of methods that ``AsyncMemory`` composes of operations. Only other clients request them."""
 DELETE_EVENTS = Route("events", "admin", "DELETE", "/v1/events", wire.DELETED)
 """``delete`` by source or session."""
+QUARANTINE_PRINCIPAL = Route("notes", "admin", "POST", "/v1/principals/quarantine", wire.NOTES)
+"""``quarantine`` of a principal."""
+RELEASE_PRINCIPAL = Route("notes", "admin", "POST", "/v1/principals/release", wire.NOTES)
+"""``release`` of a principal."""
+OF_PRINCIPALS = {"quarantine": QUARANTINE_PRINCIPAL, "release": RELEASE_PRINCIPAL}
+"""The routes of operations without an id."""
