@@ -527,6 +527,23 @@ class AsyncMemory:
         """
         return await self._call("unarchive", scope, id=id)
 
+    async def review(self, *, limit: int = 100, cursor: str | None = None, scope: Scope | None = None) -> Page:
+        """Return a page of the notes on probation, in the order of arrival.
+
+        These are notes of writers without full trust, and notes that look like instructions. They are found, but stay
+        out of the core memory, the profile, lessons and insights until ``confirm``. Pass the page's ``cursor`` to get
+        the next page.
+        """
+        return await self._call("review", scope, limit=limit, cursor=cursor)
+
+    async def confirm(self, id: str, *, scope: Scope | None = None) -> List[Note]:
+        """End the probation of a note and of the other parts of its event, and return the changed notes.
+
+        They get the trust of their role, and no flags. ``revert`` undoes it. Raises ``NotFound``, ``PermissionDenied``
+        for a caller below full trust, and ``InvalidInput`` if the note is not on probation.
+        """
+        return await self._call("confirm", scope, id=id)
+
     async def quarantine(
         self, id: str | None = None, reason: str = "", *, principal: str | None = None, scope: Scope | None = None
     ) -> List[Note]:

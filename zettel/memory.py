@@ -559,6 +559,23 @@ class Memory:
         """
         return self._wait(partial(self._memory.unarchive, id, scope=scope))
 
+    def review(self, *, limit: int = 100, cursor: str | None = None, scope: Scope | None = None) -> Page:
+        """Return a page of the notes on probation, in the order of arrival.
+
+        These are notes of writers without full trust, and notes that look like instructions. They are found, but stay
+        out of the core memory, the profile, lessons and insights until ``confirm``. Pass the page's ``cursor`` to get
+        the next page.
+        """
+        return self._wait(partial(self._memory.review, limit=limit, cursor=cursor, scope=scope))
+
+    def confirm(self, id: str, *, scope: Scope | None = None) -> List[Note]:
+        """End the probation of a note and of the other parts of its event, and return the changed notes.
+
+        They get the trust of their role, and no flags. ``revert`` undoes it. Raises ``NotFound``, ``PermissionDenied``
+        for a caller below full trust, and ``InvalidInput`` if the note is not on probation.
+        """
+        return self._wait(partial(self._memory.confirm, id, scope=scope))
+
     def quarantine(
         self, id: str | None = None, reason: str = "", *, principal: str | None = None, scope: Scope | None = None
     ) -> List[Note]:

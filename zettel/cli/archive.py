@@ -1,4 +1,4 @@
-"""The commands archive, unarchive, quarantine and release."""
+"""The commands archive, unarchive, review, confirm, quarantine and release."""
 
 from __future__ import annotations
 
@@ -45,6 +45,51 @@ def unarchive(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A
     with options.memory() as memory:
         changed = [memory.unarchive(id)]
     _report(changed, options.json, f"{id} is restored")
+
+
+def review(ctx: typer.Context) -> None:
+    """List the notes that wait for a person: those of writers without full trust, or that look like instructions.
+
+    They are found, but stay out of the core memory, the profile, lessons and insights. Confirm or quarantine them.
+
+    \b
+    Examples:
+      zettel review
+      zettel review --json
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        page = memory.review(limit=500)
+        waiting = list(page.notes)
+        while page.cursor is not None:
+            page = memory.review(limit=500, cursor=page.cursor)
+            waiting += page.notes
+        first = [note.event_ids[0] for note in waiting[:SHOWN]]
+        writers = {} if options.json else {id: getattr(memory.get(id), "principal", "") for id in first}
+    if options.json:
+        print_json(waiting)
+        return
+    for note in waiting[:SHOWN]:
+        reasons = [f"trust {note.trust:g}", writers[note.event_ids[0]], ", ".join(note.flags)]
+        text = " ".join((note.caption or note.content).split())[:80]
+        echo(f"{note.id}  {'; '.join(filter(None, reasons))}: {text}")
+    if not waiting:
+        echo("no notes")
+    elif len(waiting) > SHOWN:
+        echo(f"and {len(waiting) - SHOWN:,} more; --json lists all")
+
+
+def confirm(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note.")) -> None:
+    """Confirm a note that waits for review: it gets the trust of its role. zettel revert undoes it.
+
+    \b
+    Example:
+      zettel confirm n_3f9a…
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        changed = memory.confirm(id)
+    _report(changed, options.json, f"{id} is confirmed")
 
 
 PRINCIPAL = typer.Option(None, "--principal", metavar="NAME", help="A writer, such as key:3f9a… or import:chat.txt.")

@@ -102,6 +102,13 @@ async def unarchive(memory: LocalMemory, id: str, *, scope: Scope | None = None)
     return note
 
 
+async def confirm(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Note]:
+    engine, scope, id = await memory.locate(scope, id)
+    changed = await engine.editing.confirm(scope, id)
+    engine.loop.wake()
+    return changed
+
+
 async def quarantine(
     memory: LocalMemory,
     id: str | None = None,

@@ -58,6 +58,8 @@ ROUTES: Mapping[str, Route] = {
     "revert_effects": Route("notes", "write", "POST", "/v1/notes/{id}/revert-effects", wire.NOTES),
     "archive": Route("notes", "write", "POST", "/v1/notes/{id}/archive", wire.NOTE),
     "unarchive": Route("notes", "write", "POST", "/v1/notes/{id}/unarchive", wire.NOTE),
+    "review": Route("notes", "read", "GET", "/v1/review", wire.PAGE),
+    "confirm": Route("notes", "write", "POST", "/v1/notes/{id}/confirm", wire.NOTES),
     "quarantine": Route("notes", "write", "POST", "/v1/notes/{id}/quarantine", wire.NOTES),
     "release": Route("notes", "write", "POST", "/v1/notes/{id}/release", wire.NOTES),
     "delete": Route("notes", "admin", "DELETE", "/v1/notes/{id}", wire.DELETED),
