@@ -527,21 +527,48 @@ class AsyncMemory:
         """
         return await self._call("unarchive", scope, id=id)
 
-    async def quarantine(self, id: str, reason: str = "", *, scope: Scope | None = None) -> List[Note]:
+    async def review(self, *, limit: int = 100, cursor: str | None = None, scope: Scope | None = None) -> Page:
+        """Return a page of the notes on probation, in the order of arrival.
+
+        These are notes of writers without full trust, and notes that look like instructions. They are found, but stay
+        out of the core memory, the profile, lessons and insights until ``confirm``. Pass the page's ``cursor`` to get
+        the next page.
+        """
+        return await self._call("review", scope, limit=limit, cursor=cursor)
+
+    async def confirm(self, id: str, *, scope: Scope | None = None) -> List[Note]:
+        """End the probation of a note and of the other parts of its event, and return the changed notes.
+
+        They get the trust of their role, and no flags. ``revert`` undoes it. Raises ``NotFound``, ``PermissionDenied``
+        for a caller below full trust, and ``InvalidInput`` if the note is not on probation.
+        """
+        return await self._call("confirm", scope, id=id)
+
+    async def quarantine(
+        self, id: str | None = None, reason: str = "", *, principal: str | None = None, scope: Scope | None = None
+    ) -> List[Note]:
         """Quarantine all notes of a note's event and revert everything derived from them, in one transaction.
 
         Then only ``search(quarantined=True)`` finds the note, and jobs skip it. Notes made from it are archived, and
         others lose what it contributed. Returns the changed notes. Raises ``NotFound``, and ``InvalidInput`` if the
         note is in quarantine already.
-        """
-        return await self._call("quarantine", scope, id=id, reason=reason)
 
-    async def release(self, id: str, *, scope: Scope | None = None) -> List[Note]:
+        ``principal`` quarantines all events of a writer instead, and reverts all its changes of other notes, except
+        deletions; a server requires the right admin.
+        """
+        require_one("what to quarantine: an id or a principal", id, principal)
+        return await self._call("quarantine", scope, id=id, reason=reason, principal=principal)
+
+    async def release(
+        self, id: str | None = None, *, principal: str | None = None, scope: Scope | None = None
+    ) -> List[Note]:
         """Release a note from quarantine, restore what the quarantine reverted, and return the changed notes.
 
-        Raises ``NotFound``, and ``InvalidInput`` if the note is not in quarantine.
+        ``principal`` ends the quarantine of a writer. Raises ``NotFound``, and ``InvalidInput`` if the note or the
+        principal is not in quarantine.
         """
-        return await self._call("release", scope, id=id)
+        require_one("what to release: an id or a principal", id, principal)
+        return await self._call("release", scope, id=id, principal=principal)
 
     async def delete(
         self,

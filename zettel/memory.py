@@ -559,21 +559,46 @@ class Memory:
         """
         return self._wait(partial(self._memory.unarchive, id, scope=scope))
 
-    def quarantine(self, id: str, reason: str = "", *, scope: Scope | None = None) -> List[Note]:
+    def review(self, *, limit: int = 100, cursor: str | None = None, scope: Scope | None = None) -> Page:
+        """Return a page of the notes on probation, in the order of arrival.
+
+        These are notes of writers without full trust, and notes that look like instructions. They are found, but stay
+        out of the core memory, the profile, lessons and insights until ``confirm``. Pass the page's ``cursor`` to get
+        the next page.
+        """
+        return self._wait(partial(self._memory.review, limit=limit, cursor=cursor, scope=scope))
+
+    def confirm(self, id: str, *, scope: Scope | None = None) -> List[Note]:
+        """End the probation of a note and of the other parts of its event, and return the changed notes.
+
+        They get the trust of their role, and no flags. ``revert`` undoes it. Raises ``NotFound``, ``PermissionDenied``
+        for a caller below full trust, and ``InvalidInput`` if the note is not on probation.
+        """
+        return self._wait(partial(self._memory.confirm, id, scope=scope))
+
+    def quarantine(
+        self, id: str | None = None, reason: str = "", *, principal: str | None = None, scope: Scope | None = None
+    ) -> List[Note]:
         """Quarantine all notes of a note's event and revert everything derived from them, in one transaction.
 
         Then only ``search(quarantined=True)`` finds the note, and jobs skip it. Notes made from it are archived, and
         others lose what it contributed. Returns the changed notes. Raises ``NotFound``, and ``InvalidInput`` if the
         note is in quarantine already.
-        """
-        return self._wait(partial(self._memory.quarantine, id, reason, scope=scope))
 
-    def release(self, id: str, *, scope: Scope | None = None) -> List[Note]:
+        ``principal`` quarantines all events of a writer instead, and reverts all its changes of other notes, except
+        deletions; a server requires the right admin.
+        """
+        return self._wait(partial(self._memory.quarantine, id, reason, principal=principal, scope=scope))
+
+    def release(
+        self, id: str | None = None, *, principal: str | None = None, scope: Scope | None = None
+    ) -> List[Note]:
         """Release a note from quarantine, restore what the quarantine reverted, and return the changed notes.
 
-        Raises ``NotFound``, and ``InvalidInput`` if the note is not in quarantine.
+        ``principal`` ends the quarantine of a writer. Raises ``NotFound``, and ``InvalidInput`` if the note or the
+        principal is not in quarantine.
         """
-        return self._wait(partial(self._memory.release, id, scope=scope))
+        return self._wait(partial(self._memory.release, id, principal=principal, scope=scope))
 
     def delete(
         self,

@@ -9,6 +9,7 @@ import pytest
 
 from tests.http_server import Served, served
 from zettel import Memory, Scope
+from zettel.errors import PermissionDenied
 
 pytestmark = pytest.mark.integration
 TEAM = Scope(user="team")
@@ -40,3 +41,20 @@ def test_a_key_writes_under_its_name_and_trust(server: Served, tmp_path: Path) -
     answer = asker("PATCH", f"/v1/notes/{first}", {"content": "The code of the shed is 2222."})
     assert answer.status == 403
     assert ids["ann"] not in answer.error
+
+
+def test_an_admin_quarantines_a_principal(server: Served) -> None:
+    ann, form = server.key("ann", TEAM), server.key("form", TEAM, right="write")
+    assert server.keys is not None
+    (principal,) = [key.principal for key in server.keys.all() if key.name == "form"]
+    with Memory(server.url, key=ann) as person, Memory(server.url, key=form) as stranger:
+        first = person.add("The code of the shed is 1111.")
+        second = stranger.add("The code of the shed is 2222.")
+        stranger.update(first, content="The code of the shed is 2222.")
+        with pytest.raises(PermissionDenied):
+            stranger.quarantine(principal=principal)
+        assert {note.id for note in person.quarantine(principal=principal, reason="stolen")} == {first, second}
+        assert [note.content for note in person.list().notes] == ["The code of the shed is 1111."]
+        person.quarantine(first)
+        person.release(first)
+        assert {note.id for note in person.release(principal=principal)} == {first, second}

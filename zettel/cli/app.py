@@ -113,6 +113,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "revert": history.revert,
     "archive": archive.archive,
     "unarchive": archive.unarchive,
+    "review": archive.review,
+    "confirm": archive.confirm,
     "quarantine": archive.quarantine,
     "release": archive.release,
     "delete": notes.delete,

@@ -1,4 +1,4 @@
-"""The commands archive, unarchive, quarantine and release."""
+"""The commands archive, unarchive, review, confirm, quarantine and release."""
 
 from __future__ import annotations
 
@@ -47,42 +47,107 @@ def unarchive(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A
     _report(changed, options.json, f"{id} is restored")
 
 
+def review(ctx: typer.Context) -> None:
+    """List the notes that wait for a person: those of writers without full trust, or that look like instructions.
+
+    They are found, but stay out of the core memory, the profile, lessons and insights. Confirm or quarantine them.
+
+    \b
+    Examples:
+      zettel review
+      zettel review --json
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        page = memory.review(limit=500)
+        waiting = list(page.notes)
+        while page.cursor is not None:
+            page = memory.review(limit=500, cursor=page.cursor)
+            waiting += page.notes
+        first = [note.event_ids[0] for note in waiting[:SHOWN]]
+        writers = {} if options.json else {id: getattr(memory.get(id), "principal", "") for id in first}
+    if options.json:
+        print_json(waiting)
+        return
+    for note in waiting[:SHOWN]:
+        reasons = [f"trust {note.trust:g}", writers[note.event_ids[0]], ", ".join(note.flags)]
+        text = " ".join((note.caption or note.content).split())[:80]
+        echo(f"{note.id}  {'; '.join(filter(None, reasons))}: {text}")
+    if not waiting:
+        echo("no notes")
+    elif len(waiting) > SHOWN:
+        echo(f"and {len(waiting) - SHOWN:,} more; --json lists all")
+
+
+def confirm(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note.")) -> None:
+    """Confirm a note that waits for review: it gets the trust of its role. zettel revert undoes it.
+
+    \b
+    Example:
+      zettel confirm n_3f9a…
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        changed = memory.confirm(id)
+    _report(changed, options.json, f"{id} is confirmed")
+
+
+PRINCIPAL = typer.Option(None, "--principal", metavar="NAME", help="A writer, such as key:3f9a… or import:chat.txt.")
+
+
 def quarantine(
     ctx: typer.Context,
     id: str | None = typer.Argument(None, metavar="[ID]", help="A note."),
     reason: str = typer.Option("", "--reason", metavar="TEXT", help="The reason, stored with the note."),
+    principal: str | None = PRINCIPAL,
 ) -> None:
-    """Quarantine a note, or list quarantined notes.
+    """Quarantine a note or a writer, or list quarantined notes.
 
-    Jobs ignore it, and only search --quarantined finds it. Its effects are reverted: notes derived from it are
-    archived, and changes that it caused in other notes are undone.
+    Jobs ignore the notes, and only search --quarantined finds them. Their effects are reverted: notes derived from them
+    are archived, and changes that they caused in other notes are undone. The changes of a writer are undone, too.
 
     \b
     Examples:
       zettel quarantine n_3f9a… --reason "claims to be a system message"
+      zettel quarantine --principal key:3f9a… --reason "the key was stolen"
       zettel quarantine
     """
     options = common(ctx)
+    chosen = id is not None or principal is not None
     with options.memory() as memory:
-        changed = memory.quarantine(id, reason) if id else None
-        quarantined = [] if id else [note for note in _archived(memory) if note.quarantined is not None]
+        changed = memory.quarantine(id, reason, principal=principal) if chosen else None
+        quarantined = [] if chosen else [note for note in _archived(memory) if note.quarantined is not None]
     if changed is None:
         _list(quarantined, options.json)
+    elif principal is not None:
+        _report(changed, options.json, f"{principal} is quarantined; {_count(changed)} changed")
     else:
         _report(changed, options.json, f"{id} is quarantined{_other_notes(changed, 'reverted')}")
 
 
-def release(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note.")) -> None:
-    """Release a note from quarantine, and restore its effects.
+def release(
+    ctx: typer.Context,
+    id: str | None = typer.Argument(None, metavar="[ID]", help="A note."),
+    principal: str | None = PRINCIPAL,
+) -> None:
+    """Release a note or a writer from quarantine, and restore its effects.
 
     \b
-    Example:
+    Examples:
       zettel release n_3f9a…
+      zettel release --principal key:3f9a…
     """
     options = common(ctx)
     with options.memory() as memory:
-        changed = memory.release(id)
-    _report(changed, options.json, f"{id} is released{_other_notes(changed, 'restored')}")
+        changed = memory.release(id, principal=principal)
+    if principal is not None:
+        _report(changed, options.json, f"{principal} is released; {_count(changed)} changed")
+    else:
+        _report(changed, options.json, f"{id} is released{_other_notes(changed, 'restored')}")
+
+
+def _count(changed: Sequence[Note]) -> str:
+    return "1 note" if len(changed) == 1 else f"{len(changed):,} notes"
 
 
 def _archived(memory: Memory) -> list[Note]:
@@ -123,5 +188,5 @@ def _report(changed: Sequence[Note], as_json: bool, message: str) -> None:
 
 
 def _other_notes(changed: Sequence[Note], verb: str) -> str:
-    count = len(changed) - 1
-    return f"; its effects on {count:,} other {'note' if count == 1 else 'notes'} are {verb}" if count > 0 else ""
+    others = changed[1:]
+    return f"; its effects on {_count(others).replace(' ', ' other ')} are {verb}" if others else ""

@@ -43,6 +43,10 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
             paragraph(out, Text(repeated, style="dim"), indent=INDENT)
         if note.confidence < 1:
             paragraph(out, Text(f"confidence {note.confidence:.2f}", style="yellow"), indent=INDENT)
+        if why.disputed:
+            support, opposition = why.disputed
+            writers = f"disputed: independent writers for it {support}, against it {opposition}"
+            paragraph(out, Text(writers, style="yellow"), indent=INDENT)
         if why.superseded_by:
             paragraph(out, Text(f"superseded by {why.superseded_by}", style="yellow"), indent=INDENT)
         if note.archived:

@@ -49,7 +49,8 @@ class Archiver:
                 raise InvalidInput(f"{note_id} was merged into {note.merged_into}: revert it to part them")
             archivings = [r for r in live_revisions(history.revisions) if r.change.get("archived")]
             if quarantine := next((r for r in archivings if r.cause.by == CallKind.QUARANTINE), None):
-                raise InvalidInput(f"{note_id} is away because {quarantine.cause.note} is in quarantine: release that")
+                source = quarantine.cause.principal or quarantine.cause.note
+                raise InvalidInput(f"{note_id} is away because {source} is in quarantine: release that")
             return revised(history, clock, cause, {}, undoes=tuple(r.version for r in archivings))
 
         return await self._editing.revise(scope, note_id, revise)

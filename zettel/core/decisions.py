@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
@@ -30,8 +30,9 @@ def reverted(history: NoteHistory) -> Reverted:
 
     These are the removed links, and the decisions of versions that a person undid, directly or through other versions.
     Decisions that are live after a later change by a person do not count, for example after reverting the revert.
+    Changes by a principal in quarantine do not count at all.
     """
-    revisions = history.revisions
+    revisions = _without_quarantined(history.revisions)
     if not any(r.unlinks or (r.undoes and r.cause == BY_HAND) for r in revisions):
         return Reverted()
     links: set[LinkKey] = set()
@@ -51,6 +52,13 @@ def reverted(history: NoteHistory) -> Reverted:
         links.difference_update(link.key for link in live)
         values -= {(name, value) for name, value in values if _as_json(getattr(note, name)) == value}
     return Reverted(frozenset(links), frozenset(values))
+
+
+def _without_quarantined(revisions: Sequence[Revision]) -> Sequence[Revision]:
+    """Return the revisions without those that the quarantine of a principal undoes."""
+    quarantines = [r for r in live_revisions(revisions, CallKind.QUARANTINE) if r.cause.principal is not None]
+    undone = {version for revision in quarantines for version in revision.undoes}
+    return [r for r in revisions if r.version not in undone] if undone else revisions
 
 
 def _decided_values(revision: Revision) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from zettel.core.arguments import first_complaint, require_metadata, require_size, require_storable
-from zettel.core.authority import FULL_TRUST
+from zettel.core.authority import FULL_TRUST, is_on_probation, require_full_trust
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_HAND
 from zettel.core.drafts import annotate
@@ -19,10 +19,10 @@ from zettel.core.reindex import reindexed
 from zettel.core.revise import revised
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidInput, NotFound
-from zettel.model import EDITABLE, CallKind, Cause, Input, Note, Revision, Scope, Trait, fields_with
+from zettel.model import EDITABLE, CallKind, Cause, Input, Kind, Note, Revision, Scope, Trait, fields_with
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState
 from zettel.ports.operations import Op, PutRevision
-from zettel.text.instructions import FLAGGED_FACTOR, authored_flags, lowered
+from zettel.text.instructions import FLAGGED_FACTOR, authored_flags, lowered, trust_of
 
 Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
 
@@ -82,6 +82,30 @@ class NoteEditor:
             return revised(history, clock, BY_HAND, {}, undoes=later)
 
         return await self.revise(scope, note_id, revise)
+
+    async def confirm(self, scope: Scope, note_id: str) -> list[Note]:
+        """End the probation of a note and of the other parts of its event: it gets the trust of its role, and no flags.
+
+        Raises ``NotFound``, ``PermissionDenied`` below full trust, and ``InvalidInput`` if it is not on probation.
+        """
+        require_full_trust("confirms notes")
+
+        async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
+            note, _ = fold(*history)
+            change = {"ceiling": FULL_TRUST, "flags": (), "trust": trust_of(note.role, ())}
+            return revised(history, clock, BY_HAND, change, inputs=(Input(note.id, note.version),))
+
+        notes = await self._store.notes(scope, [note_id])
+        if note_id not in notes:
+            raise NotFound(scope, [note_id])
+        if not is_on_probation(notes[note_id]):
+            raise InvalidInput(f"{note_id} is not on probation: `zettel review` lists the notes that wait")
+        events = notes[note_id].event_ids
+        related = await self._store.notes(scope, await self._store.notes_of(scope, events))
+        is_part = notes[note_id].kind is Kind.EPISODIC
+        waiting = [note for note in related.values() if is_on_probation(note) and note.event_ids == events]
+        parts = [note for note in waiting if note.id == note_id or (is_part and note.kind is Kind.EPISODIC)]
+        return [await self.revise(scope, part.id, revise) for part in sorted(parts, key=lambda part: part.part)]
 
     async def history(self, scope: Scope, note_id: str) -> list[Revision]:
         """Return every version of a note, the first with its initial fields, and whether each is live."""

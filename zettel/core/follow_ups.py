@@ -127,7 +127,9 @@ class FollowUps:
         return jobs
 
     def of_index(self, scope: Scope, note: Note, run_at: datetime, embeds: bool) -> list[PutJob]:
-        """Return the jobs of a note with a new index only."""
+        """Return the jobs of a note with a new index only. Insights get no near links: they repeat other notes."""
+        if note.kind is Kind.INSIGHT and not embeds:
+            return []
         return [new_job(scope, JobKind.EMBED if embeds else JobKind.LINK, run_at, note)]
 
 

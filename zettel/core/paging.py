@@ -9,12 +9,11 @@ from zettel.ports import GraphStore
 from zettel.ports.query import Filter
 
 
-async def pages(store: GraphStore, scope: Scope, size: int) -> AsyncIterator[list[Note]]:
-    """Yield the notes of a scope in order of arrival, ``size`` at a time, without archived ones.
+async def pages(store: GraphStore, scope: Scope, size: int, after: int = -1) -> AsyncIterator[list[Note]]:
+    """Yield the notes of a scope with ``seq`` above ``after`` in order of arrival, ``size`` at a time.
 
-    Notes that arrive meanwhile are on a later page.
+    Without archived notes. Notes that arrive meanwhile are on a later page.
     """
-    after = -1
     while page := await store.page(scope, Filter(), after, size):
         yield page
         after = page[-1].seq

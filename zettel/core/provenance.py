@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from zettel.model import LinkType, Revision, Scope
@@ -19,11 +20,16 @@ class Consequences(NamedTuple):
     versions: dict[str, set[int]]
 
 
-async def consequences(store: GraphStore, scope: Scope, notes: Collection[str]) -> Consequences:
-    """Follow DERIVED_FROM links and inputs from these notes until nothing new is reached."""
+async def consequences(
+    store: GraphStore, scope: Scope, notes: Collection[str], reworded: Mapping[str, int] = MappingProxyType({})
+) -> Consequences:
+    """Follow DERIVED_FROM links and inputs from these notes until nothing new is reached.
+
+    Also from the wording of ``reworded`` notes, by id, from a version on.
+    """
     found = Consequences(set(notes), {})
     fresh = set(notes)
-    reworded: dict[str, int] = {}
+    reworded = dict(reworded)
     while fresh or reworded:
         derived = await derived_from(store, scope, fresh)
         cited = await store.citing(scope, sorted(fresh | reworded.keys()))
@@ -51,7 +57,7 @@ async def derived_from(store: GraphStore, scope: Scope, notes: Collection[str]) 
     return {link.source for link in links if link.type is LinkType.DERIVED_FROM and link.target in notes}
 
 
-def _rests_on(revision: Revision, notes: set[str], reworded: dict[str, int]) -> bool:
+def _rests_on(revision: Revision, notes: set[str], reworded: Mapping[str, int]) -> bool:
     if any(link.target in notes for link in revision.links) or revision.cause.note in notes:
         return True
     return any(

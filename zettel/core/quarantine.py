@@ -1,38 +1,47 @@
-"""Archives a note and reverts all its effects until it is released.
+"""Archives a note, or all notes of a principal, and reverts all effects until it is released.
 
 Only searches of the archive find a quarantined note, and jobs skip it. The same transaction reverts everything that
 ``delete`` would destroy: derived notes are archived, and other notes lose the revisions based on it. Each quarantine
-adds revisions of its own, so overlapping ones can be released one by one. Changes by people remain.
+adds revisions of its own, so overlapping ones can be released one by one. Changes by people remain, except those of a
+principal in quarantine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from zettel.core.authority import require_authority, require_full_trust
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_PEOPLE
+from zettel.core.drafts import annotate
 from zettel.core.fold import fold, live_revisions
-from zettel.core.follow_ups import FollowUps
-from zettel.core.merges import followers, histories_after, merge_versions, rests_on
+from zettel.core.follow_ups import FollowUps, new_job
+from zettel.core.merges import apply_planned, followers, histories_after, merge_versions, rests_on
 from zettel.core.provenance import consequences
 from zettel.core.reindex import reindexed
 from zettel.core.revise import revised
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidInput, NotFound
 from zettel.model import CallKind, Cause, JobKind, Kind, Note, Revision, Scope
-from zettel.ports import GraphStore, NoteHistory, ScopeState
+from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState, Written
 from zettel.ports.operations import Op, PutRevision
+from zettel.ports.query import Filter
 
-"""Causes of revisions."""
+PAGE = 500
+"""Notes per read."""
 
 
 class Quarantiner:
     """Quarantines and releases notes of a store."""
 
-    def __init__(self, store: GraphStore, commits: Commits, vectors: Vectors, follow_ups: FollowUps) -> None:
+    def __init__(
+        self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors, follow_ups: FollowUps
+    ) -> None:
         self._store = store
         self._commits = commits
+        self._annotator = annotator
         self._vectors = vectors
         self._follow_ups = follow_ups
 
@@ -53,13 +62,127 @@ class Quarantiner:
             puts: list[PutRevision] = []
             for history in own.values():
                 change = {"archived": True, "quarantined": reason}
-                put = revised(history, clock, cause, change, undoes=merge_versions(history))
+                put = revised(history, clock, cause, change, undoes=_decisions_of(history))
                 puts += [put, *await followers(self._store, scope, history, put, clock, puts)]
             reworded = await self._revert_effects(scope, own, cause, clock, puts)
             return await self._done(scope, puts, clock, changed, reworded)
 
         await self._commits.commit(scope, plan)
         return changed
+
+    async def quarantine_principal(self, scope: Scope, principal: str, reason: str) -> list[Note]:
+        """Quarantine all events of a principal, revert its changes, and return the changed notes.
+
+        A note that another principal has revised keeps that content. Raises ``PermissionDenied`` below full trust, and
+        ``InvalidInput`` if the principal wrote nothing that is not in quarantine already.
+        """
+        changed: list[Note] = []
+        require_full_trust("quarantines a principal")
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            written = await self._store.written_by(scope, principal)
+            cause = Cause(by=CallKind.QUARANTINE, principal=principal)
+            own: dict[str, NoteHistory] = {}
+            puts: list[PutRevision] = []
+            reworded: dict[str, int] = {}
+            for id, stored in (await self._concerned(scope, written)).items():
+                history = apply_planned({id: stored}, puts)[id]  # a merge may have changed it
+                if any(r.cause.principal == principal for r in live_revisions(stored.revisions, CallKind.QUARANTINE)):
+                    continue
+                made = [r for r in history.revisions if r.principal == principal and r.cause.by is not CallKind.DELETE]
+                change, extracted = dict[str, Any](), tuple[str, ...]()
+                undoes = {r.version for r in made}
+                if _first_event(history, principal) in written.events:
+                    own[id] = history
+                    change = {"archived": True, "quarantined": reason}
+                    undoes.update(_decisions_of(history))
+                elif made:
+                    change, extracted = await self._extracted_again(scope, history, made)
+                else:
+                    continue
+                wordings = [r.version for r in made if r.change]
+                reworded |= {id: min(wordings)} if wordings and id not in own else {}
+                put = revised(history, clock, cause, change, extracted=extracted, undoes=tuple(sorted(undoes)))
+                puts += [put, *await followers(self._store, scope, history, put, clock, puts)]
+            if not puts:
+                raise InvalidInput(f"{principal} wrote nothing in {scope} that is not in quarantine already")
+            restored = [put.note for put in puts if put.index is not None and not put.note.archived]
+            again = await self._revert_effects(scope, own, cause, clock, puts, reworded)
+            ops = await self._done(scope, puts, clock, changed, again | reworded.keys())
+            return [*ops, *await self._links_of_later(scope, restored, clock)]
+
+        await self._commits.commit(scope, plan)
+        return changed
+
+    async def release_principal(self, scope: Scope, principal: str) -> list[Note]:
+        """Release all events of a principal, restore its changes, and return the changed notes.
+
+        Raises ``PermissionDenied`` below full trust, and ``InvalidInput`` if the principal is not in quarantine.
+        """
+        changed: list[Note] = []
+        require_full_trust("releases a principal from quarantine")
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            histories = await self._concerned(scope, await self._store.written_by(scope, principal))
+            derived, versions = await consequences(self._store, scope, histories.keys())
+            histories = await self._store.histories(scope, sorted(derived | versions.keys() | histories.keys()))
+            puts = self._lifted(histories, Cause(by=CallKind.RELEASE, principal=principal), clock)
+            if not puts:
+                raise InvalidInput(f"{principal} is not in quarantine in {scope}")
+            unread = {put.note.id for put in puts if "context" not in put.note.authored and not put.note.archived}
+            return await self._done(scope, puts, clock, changed, unread)
+
+        await self._commits.commit(scope, plan)
+        return changed
+
+    async def _extracted_again(
+        self, scope: Scope, history: NoteHistory, undone: Sequence[Revision]
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return a change without the effects of some revisions on fields that later ones extracted, and these fields.
+
+        Fields that somebody wrote before keep that value. Empty if nothing was extracted later.
+        """
+        versions = {revision.version for revision in undone}
+        others = [revision for revision in history.revisions if revision.version not in versions]
+        later = [revision for revision in live_revisions(others) if revision.version > min(versions)]
+        if not any(revision.extracted for revision in later):
+            return {}, ()
+        note, _ = fold(history.base, others)
+        before, _ = fold(history.base, [revision for revision in others if revision.version < min(versions)])
+        written = {name for revision in later for name in revision.change.keys() - set(revision.extracted)}
+        restored = {name: getattr(before, name) for name in before.authored if name not in written}
+        passage = Passage(note.content, note.title, note.speaker, note.occurred_at)
+        (made,) = await annotate(self._store, scope, self._annotator, [passage])
+        fields = {name: value for name, value in made._asdict().items() if name not in {*written, *restored}}
+        return fields | restored, tuple(fields)
+
+    async def _links_of_later(self, scope: Scope, restored: Sequence[Note], clock: Clock) -> list[Op]:
+        """Return the jobs that link notes again to older notes that had another text when they arrived."""
+        jobs: list[Op] = []
+        after = min((note.seq for note in restored), default=None)
+        while after is not None:
+            page = await self._store.page(scope, Filter(), after, PAGE)
+            linked = [note for note in page if note.kind is not Kind.INSIGHT]
+            jobs += [new_job(scope, JobKind.LINK, clock.now, note) for note in linked]
+            after = page[-1].seq if len(page) == PAGE else None
+        return jobs
+
+    def _lifted(self, histories: Mapping[str, NoteHistory], cause: Cause, clock: Clock) -> list[PutRevision]:
+        """Return the revisions that revert the live revisions of a quarantine, and restore its merges."""
+        puts: list[PutRevision] = []
+        for history in histories.values():
+            quarantined = live_revisions(history.revisions, CallKind.QUARANTINE)
+            lifted = [r for r in quarantined if (r.cause.note, r.cause.principal) == (cause.note, cause.principal)]
+            if lifted:
+                undoes = tuple(sorted({r.version for r in lifted} | _merges_among(history, lifted)))
+                puts.append(revised(history, clock, cause, {}, undoes=undoes))
+        return puts
+
+    async def _concerned(self, scope: Scope, written: Written) -> dict[str, NoteHistory]:
+        """Return the histories of all notes that a principal wrote or changed, in order of arrival."""
+        notes = {*await self._store.notes_of(scope, written.events), *(note for note, _ in written.changes)}
+        histories = await self._store.histories(scope, sorted(notes))
+        return dict(sorted(histories.items(), key=lambda item: item[1].base.seq))
 
     async def release(self, scope: Scope, note_id: str) -> list[Note]:
         """Release a note, restore the effects that its quarantine reverted, and return the changed notes.
@@ -77,12 +200,8 @@ class Quarantiner:
             cited = await self._store.citing(scope, [head])
             quarantined = {r.note for r in cited if (r.cause.by, r.cause.note) == (CallKind.QUARANTINE, head)}
             touched = sorted(quarantined | own.keys())
-            puts: list[PutRevision] = []
-            for history in (await self._store.histories(scope, touched)).values():
-                lifted = [r for r in live_revisions(history.revisions, CallKind.QUARANTINE) if r.cause.note == head]
-                if lifted:
-                    undoes = tuple(sorted({r.version for r in lifted} | _merges_among(history, lifted)))
-                    puts.append(revised(history, clock, Cause(by=CallKind.RELEASE, note=head), {}, undoes=undoes))
+            histories = await self._store.histories(scope, touched)
+            puts = self._lifted(histories, Cause(by=CallKind.RELEASE, note=head), clock)
             unread = {put.note.id for put in puts if put.note.id in own and "context" not in put.note.authored}
             return await self._done(scope, puts, clock, changed, unread)
 
@@ -103,10 +222,19 @@ class Quarantiner:
         return {part.base.id: part for part in sorted(parts, key=lambda part: (part.base.part, part.base.seq))}
 
     async def _revert_effects(
-        self, scope: Scope, own: Mapping[str, NoteHistory], cause: Cause, clock: Clock, puts: list[PutRevision]
+        self,
+        scope: Scope,
+        own: Mapping[str, NoteHistory],
+        cause: Cause,
+        clock: Clock,
+        puts: list[PutRevision],
+        changed: Mapping[str, int] = MappingProxyType({}),
     ) -> set[str]:
-        """Add to ``puts`` the reverts of all effects, and return the ids of the notes that lose wording."""
-        derived, versions = await consequences(self._store, scope, own.keys())
+        """Add to ``puts`` the reverts of all effects, and return the ids of the notes that lose wording.
+
+        ``changed`` are versions from which on the wording of other notes had effects, too.
+        """
+        derived, versions = await consequences(self._store, scope, own.keys(), changed)
         others = sorted((derived | versions.keys()) - own.keys())
         reworded: set[str] = set()
         for id in others:
@@ -135,6 +263,23 @@ class Quarantiner:
             if not note.archived and note.id not in indexed:
                 follow += self._follow_ups.of_index(scope, note, clock.now, self._vectors.later)
         return [*puts, *follow]
+
+
+def _first_event(history: NoteHistory, principal: str) -> str | None:
+    """Return the event of a note without merges and without changes by a principal; None for a derived note."""
+    if history.base.kind is not Kind.EPISODIC:
+        return None
+    others = [r for r in history.revisions if r.principal != principal and r.cause.by != JobKind.MERGE]
+    return fold(history.base, others)[0].event_ids[0]
+
+
+def _decisions_of(history: NoteHistory) -> tuple[int, ...]:
+    """Return the versions of a note's merges and links: in quarantine it supersedes and contradicts nothing.
+
+    All versions with links, because a live one may have replaced another, which must not become live again.
+    """
+    linked = {revision.version for revision in history.revisions if revision.links}
+    return tuple(sorted(linked.union(merge_versions(history))))
 
 
 def _is_decision(revision: Revision) -> bool:

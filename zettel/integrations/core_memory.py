@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from functools import partial
 
 from zettel.async_memory import AsyncMemory
-from zettel.core.authority import is_trusted
+from zettel.core.authority import is_on_probation, is_trusted
 from zettel.core.decisions import BY_PEOPLE
 from zettel.errors import InvalidInput
 from zettel.integrations.note_access import all_notes
@@ -34,7 +34,8 @@ def core(memory: AnyMemory, max_tokens: int = CORE_TOKENS, *, scope: Scope | Non
 
     Notes tagged ``pinned`` come first, ordered by importance and then by age, newest first. The profile follows, with
     the standing instructions, and then the lessons with a confidence of at least PROVEN. Superseded notes, notes
-    flagged as instructions to a model, and notes that no caller pinned are left out: a hashtag in a text pins nothing.
+    on probation (by an untrusted writer, or flagged as instructions to a model), and notes that no caller pinned are
+    left out: a hashtag in a text pins nothing.
     Raises ``InvalidInput``.
     """
     return run_sync(memory, partial(_core, max_tokens, scope))
@@ -53,7 +54,9 @@ async def _core(max_tokens: int, scope: Scope | None, memory: AsyncMemory) -> st
     notes = [
         note
         async for note in pinned
-        if (note.valid_to is None or note.valid_to > now) and not note.flags and await _is_pinned(memory, scope, note)
+        if (note.valid_to is None or note.valid_to > now)
+        and not is_on_probation(note)
+        and await _is_pinned(memory, scope, note)
     ]
     notes.sort(key=lambda note: (-note.importance, -note.seq))
     profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
@@ -62,7 +65,11 @@ async def _core(max_tokens: int, scope: Scope | None, memory: AsyncMemory) -> st
         profile = [line for line in profiles[0].content.splitlines() if line.strip()]
         lines = _fitting([*lines, PROFILE_HEAD, *profile], max_tokens)
     learned = all_notes(memory, kinds=[Kind.PROCEDURAL.value], tags=[LESSON], scope=scope)
-    lessons = [note async for note in learned if note.confidence >= PROVEN and note.valid_to is None and not note.flags]
+    lessons = [
+        note
+        async for note in learned
+        if note.confidence >= PROVEN and note.valid_to is None and not is_on_probation(note)
+    ]
     lessons.sort(key=lambda note: (-note.confidence, -note.seq))
     lines = _fitting([*lines, LESSONS_HEAD, *(f"- {clip(note.content, PINNED_CHARS)}" for note in lessons)], max_tokens)
     return "\n".join(lines)

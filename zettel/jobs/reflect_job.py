@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import anyio
 
+from zettel.core.authority import is_on_probation
 from zettel.core.commit import Clock, Commits
 from zettel.core.follow_ups import UnfinishedJobs, finish_plan
 from zettel.core.paging import archived_pages, pages
@@ -322,7 +323,7 @@ class _ScopeView:
         if note.kind not in _SOURCE_KINDS:
             self.derived.add(note.id)
             return
-        if note.valid_to is not None or note.flags:
+        if note.valid_to is not None or is_on_probation(note):
             return
         if note.trust < 1:
             self.doubted[note.id] = note.trust

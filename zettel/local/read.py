@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from zettel.core.arguments import MOST, cursor_of, filter_of, require_storable, require_text, whole_number
+from zettel.core.authority import is_on_probation
+from zettel.core.paging import pages
 from zettel.errors import InvalidInput, NotFound
 from zettel.local.local_memory import LocalMemory
 from zettel.model import (
@@ -21,6 +23,9 @@ from zettel.model import (
     Scope,
     Term,
 )
+
+REVIEW_PAGE = 500
+"""Notes per read in search of those on probation."""
 
 
 async def get(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> Note | EventRecord:
@@ -66,6 +71,19 @@ async def list_(
         notes = await engine.store.page(scope, filter, place, limit + 1)
     more = len(notes) > limit
     return Page(notes=tuple(notes[:limit]), cursor=str(notes[limit - 1].seq) if more else None)
+
+
+async def review(
+    memory: LocalMemory, *, limit: int = 100, cursor: str | None = None, scope: Scope | None = None
+) -> Page:
+    engine, scope = memory.use(scope)
+    limit, place = whole_number("limit", limit), cursor_of(cursor)
+    waiting: list[Note] = []
+    async for page in pages(engine.store, scope, REVIEW_PAGE, place):
+        waiting += filter(is_on_probation, page)
+        if len(waiting) > limit:
+            return Page(notes=tuple(waiting[:limit]), cursor=str(waiting[limit - 1].seq))
+    return Page(notes=tuple(waiting), cursor=None)
 
 
 async def events(

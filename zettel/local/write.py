@@ -102,17 +102,41 @@ async def unarchive(memory: LocalMemory, id: str, *, scope: Scope | None = None)
     return note
 
 
-async def quarantine(memory: LocalMemory, id: str, reason: str = "", *, scope: Scope | None = None) -> list[Note]:
+async def confirm(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Note]:
     engine, scope, id = await memory.locate(scope, id)
-    require_reason(reason)
-    changed = await engine.quarantining.quarantine(scope, id, reason)
+    changed = await engine.editing.confirm(scope, id)
     engine.loop.wake()
     return changed
 
 
-async def release(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Note]:
-    engine, scope, id = await memory.locate(scope, id)
-    changed = await engine.quarantining.release(scope, id)
+async def quarantine(
+    memory: LocalMemory,
+    id: str | None = None,
+    reason: str = "",
+    *,
+    principal: str | None = None,
+    scope: Scope | None = None,
+) -> list[Note]:
+    require_reason(reason)
+    if id is not None:
+        engine, scope, id = await memory.locate(scope, id)
+        changed = await engine.quarantining.quarantine(scope, id, reason)
+    else:
+        engine, scope = memory.use(scope)
+        changed = await engine.quarantining.quarantine_principal(scope, principal or "", reason)
+    engine.loop.wake()
+    return changed
+
+
+async def release(
+    memory: LocalMemory, id: str | None = None, *, principal: str | None = None, scope: Scope | None = None
+) -> list[Note]:
+    if id is not None:
+        engine, scope, id = await memory.locate(scope, id)
+        changed = await engine.quarantining.release(scope, id)
+    else:
+        engine, scope = memory.use(scope)
+        changed = await engine.quarantining.release_principal(scope, principal or "")
     engine.loop.wake()
     return changed
 

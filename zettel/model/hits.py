@@ -33,7 +33,8 @@ class Why(Frozen):
     features, and ``local_score`` is their sum. ``graph_score`` is the note's share of the PageRank walk, and ``path``
     its strongest path to the note. ``time`` states the note's validity in words. ``strength`` (0..1) is set if decay
     lowered the score. ``superseded_by`` is the id of the note that replaces this note. ``trust`` (0..1) is the least of
-    the trust in the note's writer, role, flags and sources; 1 is full trust.
+    the trust in the note's writer, role, flags and sources; 1 is full trust. ``disputed`` is set if a
+    valid note contradicts this one: the numbers of independent writers for and against it.
     """
 
     scorer: str
@@ -46,6 +47,7 @@ class Why(Frozen):
     strength: float | None = None
     superseded_by: str | None = None
     trust: float = 1.0
+    disputed: tuple[int, int] | None = None
 
 
 class Hit(Frozen):

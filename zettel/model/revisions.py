@@ -51,7 +51,8 @@ class Cause(Frozen):
     """The cause of a revision: the call or the job that wrote it.
 
     ``note`` is the note that led to the change, ``model`` and ``prompt`` name the language model and the prompt version
-    ("evolve/1") if a model decided, and ``reason`` explains the decision.
+    ("evolve/1") if a model decided, and ``reason`` explains the decision. ``principal`` is the one whose quarantine or
+    release this is.
     """
 
     by: CauseKind
@@ -59,6 +60,7 @@ class Cause(Frozen):
     model: str | None = None
     prompt: str | None = None
     reason: str = ""
+    principal: Name | None = None
 
 
 class Input(NamedTuple):

@@ -17,7 +17,7 @@ from zettel.model import Hit, Scope
 from zettel.remote import wire
 from zettel.remote.connection import Connection
 from zettel.remote.file_transfer import in_query, lines, save, upload_of
-from zettel.remote.routes import DELETE_EVENTS, MOST_QUESTIONS, ROUTES, Route
+from zettel.remote.routes import DELETE_EVENTS, MOST_QUESTIONS, OF_PRINCIPALS, ROUTES, Route
 
 _IN_PATH = re.compile(r"{(\w+)}")
 MAX_SEGMENT_BYTES = 32_768
@@ -61,6 +61,8 @@ class RemoteBackend:
             return await self._export(route, arguments, scope)
         if operation == "delete" and arguments["id"] is None:
             route = DELETE_EVENTS
+        elif operation in OF_PRINCIPALS and arguments["id"] is None:
+            route = OF_PRINCIPALS[operation]
         elif operation == "add_many_report":
             arguments["events"] = [event.model_dump(mode="json") for event in arguments["events"]]
         elif operation == "evolve_later":

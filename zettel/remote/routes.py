@@ -58,6 +58,8 @@ ROUTES: Mapping[str, Route] = {
     "revert_effects": Route("notes", "write", "POST", "/v1/notes/{id}/revert-effects", wire.NOTES),
     "archive": Route("notes", "write", "POST", "/v1/notes/{id}/archive", wire.NOTE),
     "unarchive": Route("notes", "write", "POST", "/v1/notes/{id}/unarchive", wire.NOTE),
+    "review": Route("notes", "read", "GET", "/v1/review", wire.PAGE),
+    "confirm": Route("notes", "write", "POST", "/v1/notes/{id}/confirm", wire.NOTES),
     "quarantine": Route("notes", "write", "POST", "/v1/notes/{id}/quarantine", wire.NOTES),
     "release": Route("notes", "write", "POST", "/v1/notes/{id}/release", wire.NOTES),
     "delete": Route("notes", "admin", "DELETE", "/v1/notes/{id}", wire.DELETED),
@@ -85,3 +87,9 @@ COMPOSED: Mapping[str, Route] = {
 """Routes of methods that ``AsyncMemory`` composes of operations. Only other clients request them."""
 DELETE_EVENTS = Route("events", "admin", "DELETE", "/v1/events", wire.DELETED)
 """``delete`` by source or session."""
+QUARANTINE_PRINCIPAL = Route("notes", "admin", "POST", "/v1/principals/quarantine", wire.NOTES)
+"""``quarantine`` of a principal."""
+RELEASE_PRINCIPAL = Route("notes", "admin", "POST", "/v1/principals/release", wire.NOTES)
+"""``release`` of a principal."""
+OF_PRINCIPALS = {"quarantine": QUARANTINE_PRINCIPAL, "release": RELEASE_PRINCIPAL}
+"""The routes of operations without an id."""

@@ -50,6 +50,13 @@ class Statement(NamedTuple):
     events: tuple[EventRecord, ...]
 
 
+class Witnesses(NamedTuple):
+    """The numbers of independent writers for a statement, and for the statement that contradicts it."""
+
+    support: int
+    opposition: int
+
+
 Id = TypeVar("Id", str, int)
 """The id or the row of a note."""
 
@@ -83,6 +90,24 @@ def confidences(dispute: Mapping[str, frozenset[str]], statements: Mapping[str, 
         for id, others in sorted(opponents.items())
         if others
     }
+
+
+def witnesses(dispute: Mapping[str, frozenset[str]], statements: Mapping[str, Statement]) -> dict[str, Witnesses]:
+    """Return the numbers of independent writers for and against each note in the dispute.
+
+    Several statements of one writer count once. Of several contradicting notes that with most writers counts.
+    """
+    opponents = {id: frozenset(others & statements.keys()) for id, others in dispute.items() if id in statements}
+    counted: dict[str, Witnesses] = {}
+    for id, others in sorted(opponents.items()):
+        pairs = [tuple(_writers(side, statements) for side in sides(opponents, id, other)) for other in sorted(others)]
+        if pairs:
+            counted[id] = Witnesses(*max(pairs, key=lambda pair: pair[1]))
+    return counted
+
+
+def _writers(notes: Iterable[str], statements: Mapping[str, Statement]) -> int:
+    return len({_writer(event) for note in notes for event in statements[note].events})
 
 
 def sides(dispute: Mapping[str, frozenset[str]], first: str, second: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -159,6 +184,13 @@ def _source(event: EventRecord) -> tuple[str | None, ...]:
     if event.speaker:
         return "speaker", event.speaker.casefold(), event.role
     return ("file", event.source.file) if event.source else ("session", event.session)
+
+
+def _writer(event: EventRecord) -> tuple[str | None, ...]:
+    """Return the writer of an event. One without full trust may choose any speaker, and counts once."""
+    if event.principal and event.ceiling < 1:
+        return ("principal", event.principal)
+    return event.principal, *_source(event)
 
 
 def _occasion(event: EventRecord) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ class Ranked(NamedTuple):
     """The best rows for a question, with the candidates and scores that they come from.
 
     ``scorer`` names the scorer and rerankers. ``strengths`` are those of decayed rows. ``extra_features`` are values of
-    rerankers by name and row. ``confidences`` are those of rows that other rows contradict.
+    rerankers by name and row. ``confidences`` are those of rows that other rows contradict, and ``witnesses`` the
+    numbers of writers for and against them.
     """
 
     question: Question
@@ -33,6 +34,7 @@ class Ranked(NamedTuple):
     strengths: Mapping[int, float]
     extra_features: Mapping[str, Mapping[int, float]] = {}
     confidences: Mapping[int, float] = {}
+    witnesses: Mapping[int, tuple[int, int]] = {}
 
 
 def rank(

@@ -6,7 +6,7 @@ The votes are those of :mod:`zettel.scoring.consensus`. A note that nothing cont
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from zettel.model import Link, LinkType, Note, Scope
 from zettel.scoring.consensus import (
     OUTVOTED,
     Statement,
+    Witnesses,
     confidences,
     dispute_of,
     is_disputable,
     ranking_factor,
+    witnesses,
 )
 from zettel.scoring.ranking import LIFT, outdated
 
@@ -38,10 +40,17 @@ def disputes(candidates: Candidates, today: int | None) -> list[tuple[int, int]]
     return pairs if any(candidates.pool[row] for pair in pairs for row in pair) else []
 
 
+class Votes(NamedTuple):
+    """The confidence of the notes in disputes, and the numbers of writers for and against each, by id."""
+
+    confidences: Mapping[str, float]
+    witnesses: Mapping[str, Witnesses]
+
+
 async def votes_on(
     store: GraphStore, scope: Scope, pairs: Iterable[tuple[str, str]], notes: Mapping[str, Note]
-) -> dict[str, float]:
-    """Return the confidence of each note in these pairs of ids; ``notes`` have the state to judge, by id."""
+) -> Votes:
+    """Return the votes on the notes in these pairs of ids; ``notes`` have the state to judge, by id."""
     notes = {id: note for id, note in notes.items() if not note.archived}
     ids = sorted({event for note in notes.values() for event in note.event_ids})
     events = await store.events(scope, ids)
@@ -49,7 +58,8 @@ async def votes_on(
         id: Statement(trust(note), tuple(events[event] for event in note.event_ids if event in events))
         for id, note in notes.items()
     }
-    return confidences(dispute_of(pairs), statements)
+    dispute = dispute_of(pairs)
+    return Votes(confidences(dispute, statements), witnesses(dispute, statements))
 
 
 async def with_confidence(store: GraphStore, scope: Scope, notes: Sequence[Note]) -> list[Note]:
@@ -62,7 +72,7 @@ async def with_confidence(store: GraphStore, scope: Scope, notes: Sequence[Note]
     ends = sorted({end for link in links for end in (link.source, link.target)})
     loaded = {id: note for id, note in (await store.notes(scope, ends)).items() if is_disputable(note)}
     pairs = [(link.source, link.target) for link in links if link.source in loaded and link.target in loaded]
-    votes = await votes_on(store, scope, pairs, loaded)
+    votes = (await votes_on(store, scope, pairs, loaded)).confidences
     return [doubted(note, votes.get(note.id)) for note in notes]
 
 

@@ -31,6 +31,7 @@ def explain(
     strength: float | None = None,
     *,
     trust: float = 1.0,
+    disputed: tuple[int, int] | None = None,
     full: bool = True,
 ) -> Why:
     """Explain the hit at ``row``. ``strength`` is that of a decayed note; ``full`` adds the features and the path."""
@@ -46,6 +47,7 @@ def explain(
         strength=None if strength is None else round(strength, 4),
         superseded_by=replacement(row, candidates) if candidates.valid_to[row] < TIME_MAX else None,
         trust=trust,
+        disputed=disputed,
     )
 
 

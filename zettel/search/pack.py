@@ -229,7 +229,8 @@ def _entry(statement: _Statement) -> _Entry:
     is_fact = note.kind is not Kind.EPISODIC
     notes = (note, *statement.repeats)
     validity = hit.why.time if note.valid_to else ""
-    remarks = [text for text in (validity, _repeated(notes) or repetition(note), _warning(note)) if text]
+    disputed = "" if hit.why.disputed is None else "disputed: {} for, {} against".format(*hit.why.disputed)
+    remarks = [text for text in (validity, _repeated(notes) or repetition(note), disputed, _warning(note)) if text]
     line = _line(note, is_fact or statement.quoted, remarks)
     return _Entry(
         place=(statement.quoted, *_place(note, is_fact)),

@@ -119,8 +119,9 @@ class Searcher:
     ) -> Ranked:
         scores = scorer.score(question, candidates)
         confidences: Mapping[int, float] = {}
+        witnesses: Mapping[int, tuple[int, int]] = {}
         if pairs := disputes(candidates, question.today):
-            confidences = await self._confidences(scope, request, candidates, pairs)
+            confidences, witnesses = await self._votes(scope, request, candidates, pairs)
             scores = replace(scores, score=weighed(scores.score, pairs, confidences))
         least = request.min_score or 0.0
         old = outdated(candidates, question.valid_at) & request.current_only
@@ -137,19 +138,22 @@ class Searcher:
             score[list(strengths)] *= weights(list(strengths.values()))
             scores = replace(scores, score=score)
             best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
-        return Ranked(question, candidates, scores, best, scorer.name, strengths, confidences=confidences)
+        return Ranked(
+            question, candidates, scores, best, scorer.name, strengths, confidences=confidences, witnesses=witnesses
+        )
 
-    async def _confidences(
+    async def _votes(
         self, scope: Scope, request: SearchRequest, candidates: Candidates, pairs: Sequence[tuple[int, int]]
-    ) -> dict[int, float]:
-        """The confidence of the rows in these pairs, at the request's time."""
+    ) -> tuple[dict[int, float], dict[int, tuple[int, int]]]:
+        """The confidence of the rows in these pairs, and the writers for and against them, at the request's time."""
         rows = {candidates.ids[row]: row for pair in pairs for row in pair}
         known_at = request.known_at
         notes = await (self._store.notes(scope, list(rows)) if known_at is None
                        else self._known_then(scope, list(rows), known_at))  # fmt: skip
         ids = [(candidates.ids[first], candidates.ids[second]) for first, second in pairs]
         votes = await votes_on(self._store, scope, ids, notes)
-        return {rows[id]: confidence for id, confidence in votes.items()}
+        confidences = {rows[id]: confidence for id, confidence in votes.confidences.items()}
+        return confidences, {rows[id]: numbers for id, numbers in votes.witnesses.items()}
 
     async def _with_archive(
         self, scope: Scope, request: SearchRequest, question: Question, candidates: Candidates
@@ -282,7 +286,7 @@ class Searcher:
                 score=float(scores.score[row]),
                 why=explain(
                     row, candidates, scores, scorer, today, ranked.strengths.get(row),
-                    trust=trust(notes[candidates.ids[row]]), full=request.explain,
+                    trust=trust(notes[candidates.ids[row]]), disputed=ranked.witnesses.get(row), full=request.explain,
                 ),
                 passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
                 **turns_of(row, candidates)._asdict(),

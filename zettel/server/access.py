@@ -12,7 +12,7 @@ from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_name
 from zettel.errors import InvalidInput, PermissionDenied
 from zettel.model import MAX_NAME, Scope
-from zettel.remote.routes import COMPOSED, DELETE_EVENTS, ROUTES
+from zettel.remote.routes import COMPOSED, DELETE_EVENTS, OF_PRINCIPALS, ROUTES
 from zettel.remote.wire import ResponseType
 from zettel.server.keys import Key
 
@@ -27,7 +27,8 @@ PARAMETERS = [
 ]  # fmt: skip
 """The parameters that name a scope, in the description of every route. This module reads them, because FastAPI would
 spend as long on three parameters as on the rest of a request."""
-_RIGHTS = {(route.verb, route.path): route.right for route in (*ROUTES.values(), *COMPOSED.values(), DELETE_EVENTS)}
+_ALL = (*ROUTES.values(), *COMPOSED.values(), DELETE_EVENTS, *OF_PRINCIPALS.values())
+_RIGHTS = {(route.verb, route.path): route.right for route in _ALL}
 
 
 class Access(NamedTuple):

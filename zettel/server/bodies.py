@@ -53,6 +53,18 @@ Update = create_model(
 )
 
 
+class ReleasePrincipal(Body):
+    """See ``release``."""
+
+    principal: str
+
+
+class QuarantinePrincipal(ReleasePrincipal):
+    """See ``quarantine``."""
+
+    reason: str = ""
+
+
 class Evolve(Body):
     """See ``evolve``; without ``wait`` it is ``evolve_later``."""
 
