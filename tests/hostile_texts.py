@@ -51,6 +51,7 @@ from zettel.text.markdown import lines_of
 from zettel.text.mood import mood_of
 from zettel.text.names import find_names
 from zettel.text.parts import split_parts
+from zettel.text.secret_shapes import secrets_in
 from zettel.text.statements import parse_sentences
 from zettel.text.states import is_state
 from zettel.text.tokens import bare_title, phrase_key, tokenize
@@ -67,7 +68,6 @@ from zettel.transcripts.parsing.timestamps import any_time
 from zettel.transcripts.parsing.wikilinks import TitleIndex, link_titles
 from zettel.transcripts.parsing.written_times import moment
 from zettel.transcripts.redaction import Redactor
-from zettel.transcripts.secret_patterns import secrets_in
 from zettel.transcripts.vault_notes import split_links
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
