@@ -77,10 +77,10 @@ class Secret(NamedTuple):
 
 
 class SecretShape(NamedTuple):
-    """One row of the table; a match begins at one of the ``marks``, or at most ``back`` characters before it."""
+    """One row of the table; a match begins ``back`` characters before one of the ``marks``, fewest last."""
 
     kind: str
-    back: int
+    back: range
     marks: tuple[str, ...]
     pattern: str
 
@@ -93,7 +93,7 @@ class SecretShape(NamedTuple):
             return
         place = words.find(mark)
         while place >= 0:
-            starts = range(max(0, place - self.back), place + 1)
+            starts = (place - back for back in self.back if back <= place)
             match = next(filter(None, (pattern.match(text, start) for start in starts)), None)
             if match is not None:
                 yield Secret(self.kind, *match.span(group))
@@ -110,7 +110,9 @@ def secret_shapes() -> tuple[SecretShape, ...]:
             for name, fragment in _FRAGMENTS.items():
                 row = row.replace(name, fragment)
             kind, back, marks, pattern = row.split("\t")
-            shapes.append(SecretShape(kind, int(back), tuple(marks.split("|")), pattern))
+            least, _, most = back.partition("-")
+            starts = range(int(most or least), int(least) - 1, -1)
+            shapes.append(SecretShape(kind, starts, tuple(marks.split("|")), pattern))
     return tuple(shapes)
 
 
