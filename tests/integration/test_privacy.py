@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from zettel import Event, Memory, Scope
 from zettel.core.privacy import mark_of
 from zettel.errors import InvalidEvent, SecretRefused, ZettelError
 from zettel.integrations.tools import MemoryTools
+from zettel.local import write
+from zettel.local.backend import OPERATIONS
 
 pytestmark = pytest.mark.integration
 
@@ -58,6 +61,11 @@ def by_update(field: str, shape: Callable[[str], Any] = str) -> Door:
     return lambda memory, text, note: memory.update(note, **{field: shape(text)})
 
 
+def decide(memory: Memory, keep: str, over: str, reason: str) -> None:
+    memory.link(keep, over, "CONTRADICTS")
+    memory.resolve(keep, over, reason=reason)
+
+
 DOORS: dict[str, Door] = {
     "add": lambda memory, text, _: memory.add(text),
     "add_many": lambda memory, text, _: memory.add_many([{"content": text}]),
@@ -74,6 +82,7 @@ DOORS: dict[str, Door] = {
     **{f"update of {name}": by_update(name, lambda text: [text]) for name in ("keywords", "tags")},
     "update of metadata": by_update("metadata", lambda text: {"a": [text]}),
     "reason of a link": lambda memory, text, note: memory.link(note, memory.add("A pier."), reason=text),
+    "reason of a decision": lambda memory, text, note: decide(memory, note, memory.add("It is not."), text),
     "reason of a quarantine": lambda memory, text, _: memory.quarantine(memory.add("A reef."), text),
     "scope": lambda memory, text, _: memory.add("A boat.", scope=Scope(user=text)),
 }
@@ -95,6 +104,14 @@ def test_no_way_in_stores_a_secret(door: str, mode: Any, store: Path, caplog: py
         assert stored_secrets(store.parent) == []  # with the write-ahead log
     assert stored_secrets(store.parent) == []
     assert [kind for kind, (_, secret) in SAMPLES.items() if len(secret) >= LONG and secret in caplog.text] == []
+
+
+def test_every_operation_is_known_here() -> None:
+    """A new operation that writes text needs a door above, or its name here."""
+    assert {name for name in vars(write) if isinstance(getattr(write, name), FunctionType)} & OPERATIONS.keys() == {
+        "add_many_report", "update", "link", "resolve", "quarantine",  # with a text: tested here
+        "archive", "delete", "delete_scope", "release", "revert", "revert_effects", "unarchive", "unlink",
+    }  # fmt: skip
 
 
 def test_questions_are_answered_and_logged_without_secrets(mode: Any, store: Path) -> None:

@@ -285,13 +285,15 @@ class _BatchReader:
         if self._counter is None:
             return batch
         counter = self._counter
-        return [self._screened(record, counter) if isinstance(record, ScopedEvent) else record for record in batch]
+        return [None if record is None else self._screened(record, counter) for record in batch]
 
     def _clean(self, text: str) -> str:
         return self._guard.cleaned(text if self._redactor is None else self._redactor.text(text))
 
-    def _screened(self, record: ScopedEvent, counter: ImportCounter) -> ScopedEvent | Rejected:
+    def _screened(self, record: ScopedEvent | Rejected, counter: ImportCounter) -> ScopedEvent | Rejected:
         """Return what may be stored of a record, and count its secrets."""
+        if isinstance(record, Rejected):
+            return record.model_copy(update={"reason": self._guard.cleaned(record.reason)})
         place = record.event.source or Source(file=self._part.where)
         try:
             if record.user_of is not None:
