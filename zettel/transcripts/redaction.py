@@ -55,6 +55,7 @@ _MONEY = r"[$€£¥]|(?<![^\W_])(?:kr|nok|sek|dkk|usd|eur|gbp|chf)\b"
 _BEFORE = re.compile(rf"(?:[#/_=]|\w-|(?<!\d)\d{{1,4}}[.,:]|(?:{_MONEY})\.?\s?)\Z", re.IGNORECASE)
 _SUM = re.compile(rf"\s?(?:%|,-|{_MONEY})", re.IGNORECASE)
 _AFTER = re.compile(r"[.,:]\d{1,3}(?!\d)|[/_=]|-\w")
+_JOINS = re.compile(r"[\w)]")  # a number to the word before it
 _CALLED = re.compile(r"\b(?:isbn|issn|ean|doi|order|invoice|ticket|ref|id)[\s:#.]{0,3}\Z", re.IGNORECASE)
 _FEW_DIGITS = 7  # in a number without its country: fewer are rare, and common in sums and years
 _DAY = re.compile(  # the year first or last, with any signs between; or a span of years
@@ -197,10 +198,11 @@ def _names_country(text: str, match: PhoneNumberMatch, linked: bool) -> bool:
     """Return whether a match is an international number and not a sum; a short one must be valid."""
     import phonenumbers
 
-    joined = not linked and re.match(r"[\w)]", text[max(0, match.start - 1) : match.start])
+    joined = not linked and _JOINS.match(text, match.start - 1) if match.start else False
     if joined or _SUM.match(text, match.end):
         return False
-    if len(phonenumbers.national_significant_number(match.number)) < _FEW_DIGITS:
+    is_short = (match.number.national_number or 0) < 10 ** (_FEW_DIGITS - 1)  # unless it begins with zeros
+    if is_short and len(phonenumbers.national_significant_number(match.number)) < _FEW_DIGITS:
         return bool(phonenumbers.is_valid_number(match.number))
     possible = phonenumbers.is_possible_number_with_reason(match.number)
     return bool(possible == phonenumbers.ValidationResult.IS_POSSIBLE)
