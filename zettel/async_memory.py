@@ -121,6 +121,8 @@ class AsyncMemory:
         else:
             from zettel.local.backend import LocalBackend
 
+            if isinstance(key, str) and key.startswith("zk_"):  # nobody means to encrypt a file with it
+                raise InvalidInput("this key= is for a zettel server, https://HOST:PORT: open a store without it")
             if key is not None and not isinstance(url, (str, Path)):
                 raise InvalidInput("key= is for a file or a zettel server: open this store without it")
             self._backend = LocalBackend(url, self.scope, run_llm_jobs=run_llm_jobs, store_key=key, **local)

@@ -15,9 +15,9 @@ from .common import common, notify
 def encrypt(
     ctx: typer.Context, to: Path = typer.Argument(metavar="FILE", help="The new file, which must not exist yet.")
 ) -> None:
-    """Copy the store into a new, encrypted file with the key in ZETTEL_STORE_KEY.
+    """Copy the store into a new, encrypted file.
 
-    The copy appears when it is complete, and the store stays as it is: delete it when you have searched the copy.
+    ZETTEL_STORE_KEY is its key. The copy appears when it is complete, and the store stays as it is: delete it after you have searched the copy.
 
     \b
     Examples:
@@ -30,7 +30,9 @@ def encrypt(
 def decrypt(
     ctx: typer.Context, to: Path = typer.Argument(metavar="FILE", help="The new file, which must not exist yet.")
 ) -> None:
-    """Copy an encrypted store into a new file without encryption; ZETTEL_STORE_KEY is its key.
+    """Copy an encrypted store into a new plain file.
+
+    ZETTEL_STORE_KEY is the key of the store, which stays as it is.
 
     \b
     Examples:
