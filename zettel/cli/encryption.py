@@ -17,7 +17,8 @@ def encrypt(
 ) -> None:
     """Copy the store into a new, encrypted file.
 
-    ZETTEL_STORE_KEY is its key. The copy appears when it is complete, and the store stays as it is: delete it after you have searched the copy.
+    ZETTEL_STORE_KEY is its key. The copy appears when it is complete, and the store stays as it is: delete it after
+    you have searched the copy.
 
     \b
     Examples:
