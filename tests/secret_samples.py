@@ -109,6 +109,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
         ("login header", "Authorization: Basic ", run(20)),
         ("bearer token", "send it with Bearer ", run(40)),
         ("login of a command", "curl -s -u ann:", "tulips7 https://x.example".split()[0]),
+        ("token in an address", "https://x.example/reset?user=ann&token=", hexes(26)),
         ("API key", "DATADOG_API_KEY=", hexes(32)),
         ("password", "The wifi password is ", "tulips77"),
         ("PIN", "My PIN is ", "4711"),

@@ -52,6 +52,8 @@ _CARD = re.compile(
     rf"|3[0689]\d{{2}}({_GAP}?)\d{{6}}\4\d{{4}}"  # Diners Club
     r")(?!\w)(?![.,/:-]\d)"
 )
+_CALLED = re.compile(r"\b(?:order|invoice|ticket|tracking|parcel|isbn|id|ref|no)[\s:#.]{0,3}\Z", re.IGNORECASE)
+_LOOK_BACK = 14  # characters that _CALLED can match
 _FOUR_DIGITS = re.compile(r"\d\d\d\d")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _IBAN_LENGTHS = {
@@ -158,7 +160,9 @@ def _numbers(text: str) -> Iterator[Secret]:
     if _FOUR_DIGITS.search(text) is None:
         return
     for match in _CARD.finditer(text):
-        if is_valid_card(re.sub(r"\D", "", match.group())):
+        digits = re.sub(r"\D", "", match.group())
+        is_other = digits == match.group() and _CALLED.search(text, max(0, match.start() - _LOOK_BACK), match.start())
+        if not is_other and is_valid_card(digits):
             yield Secret(CARD, *match.span())
     for match in _IBAN.finditer(text):
         # The next word may look like the end of the number: its length follows from the country.
