@@ -24,7 +24,7 @@ REDACTED = {
 """Plural names of redacted items."""
 
 SHOWN_SECRETS = 10
-"""Keys and passwords listed by kind and place; ``--json`` lists more."""
+"""Secrets listed by kind and place; ``--json`` lists more."""
 
 SHOWN_SCOPES = 10
 """Scopes listed, those with the most records."""
@@ -66,7 +66,7 @@ def show_report(report: ImportReport) -> None:
         paragraph(out, Text(f"{place(secret)}: {secret.kind}", style="yellow"), indent=2, hang=2)
     if report.secrets_found > SHOWN_SECRETS:
         rest = report.secrets_found - SHOWN_SECRETS
-        out.print(Text(f"  and {rest:,} more keys and passwords; --json lists more", style="yellow"))
+        out.print(Text(f"  and {rest:,} more secrets; --json lists more", style="yellow"))
     for rejected in report.rejected_records[:SHOWN_REJECTIONS]:
         paragraph(out, Text(f"{place(rejected)}: {rejected.reason}", style="yellow"), indent=2, hang=2)
     if report.rejected > SHOWN_REJECTIONS:
@@ -98,7 +98,7 @@ def _counts(report: ImportReport) -> list[tuple[int, str]]:
         (len(report.unknown_files), "files of unknown format"),
         (report.flagged, "flagged: the text looks like instructions to a model"),
         *((count, f"{REDACTED.get(kind, kind)} redacted") for kind, count in report.redacted.items()),
-        (report.secrets_found, "possible keys or passwords: --privacy redact removes them"),
+        (report.secrets_found, "possible secrets: --privacy redact removes them"),
         (len(report.scopes), "scopes"),
     ]
     return [counts[0], *(row for row in counts[1:] if row[0])]
