@@ -232,3 +232,12 @@ def test_sqlite_cannot_read_the_file(store: Path) -> None:
     filled(store, KEY)
     with pytest.raises(sqlite3.DatabaseError, match="not a database"):
         sqlite3.connect(store).execute("SELECT * FROM sqlite_schema")
+
+
+def test_worker_processes_get_the_key_and_the_privacy(store: Path) -> None:
+    with Memory(store, key=KEY, privacy="redact", runner="process") as memory:
+        memory.add_many([{"content": TEXT}, {"content": "The PIN is 4711."}])
+        memory.flush()
+        assert memory.stats()["failed"] == 0
+        assert "[redacted PIN]" in str(contents(memory))
+    assert WORD not in bytes_of(store.parent)

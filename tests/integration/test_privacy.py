@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.http_server import served
@@ -249,6 +250,21 @@ class TestServer:
             assert (None if outcome is None else outcome.secrets) == (None if mode == "block" else ("GitHub token",))
         with pytest.raises(ZettelError, match="privacy= is an option of the server"):
             Memory(server.url, privacy="off")
+
+
+def test_mcp_stores_no_secret(mode: str, store: Path) -> None:
+    pytest.importorskip("mcp")
+    from tests.integration.mcp_client import over_stdio
+
+    async def work() -> None:
+        async with over_stdio(store, "--privacy", mode) as client:
+            for kind, (text, _) in [*SAMPLES.items()][::6]:
+                answer = str(await client.call("add_memory", text=text, title=text))
+                assert (kind in answer) == (mode == "block")
+                assert text not in answer
+
+    anyio.run(work)
+    assert stored_secrets(store.parent) == []
 
 
 class TestCommandLine:
