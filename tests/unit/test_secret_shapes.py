@@ -12,7 +12,7 @@ import pytest
 
 from tests.secret_samples import SAMPLES
 from zettel.core.privacy import SecretGuard, mark_of, redacted
-from zettel.errors import SecretRefused
+from zettel.errors import InvalidInput, SecretRefused
 from zettel.model import Event
 from zettel.text.secret_shapes import CARD, IBAN, is_valid_iban, secret_shapes, secrets_in
 
@@ -152,6 +152,15 @@ class TestGuard:
             "the event contains what looks like a secret, GitHub token (metadata), and privacy='block' stores none: "
             "take it out, or open the memory with privacy='redact'"
         )
+
+    @pytest.mark.parametrize("privacy", ["report", "redact", "block"])
+    def test_values_that_no_note_can_have_are_refused(self, privacy: Any) -> None:
+        deep: list[Any] = []
+        for _ in range(5_000):
+            deep = [deep]
+        with pytest.raises(InvalidInput, match="levels deep"):
+            SecretGuard(privacy).fields({"metadata": {"a": deep}})
+        assert SecretGuard(privacy).fields({"metadata": {7: "x"}, "valid_to": None}).kinds == ()
 
     def test_report_and_off_change_nothing(self) -> None:
         event = Event(content=self.TOKEN)

@@ -219,10 +219,14 @@ def read(path: Path, part: ScopePart, into: Scope, sets: Iterable[VectorSet]) ->
 
 
 def texts_of(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield number and fields of each line of a file that ``read_index`` has checked, without vectors and checksums."""
+    """Yield number and fields of each line of a file that ``read_index`` has checked, without vectors and checksums.
+
+    Raises ``BadRecord``.
+    """
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            fields = json.loads(line)
+            with _record_errors(f"{path}:{number}"):
+                fields = json.loads(line)
             yield number, {name: value for name, value in fields.items() if name not in ("vectors", "crc")}
 
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from zettel.core.arguments import checked
+from zettel.core.arguments import checked, require_keepable
 from zettel.errors import SecretRefused
 from zettel.model import MAX_NAME, Event, Scope, Source
 from zettel.ports.settings import Privacy
@@ -68,10 +68,12 @@ class SecretGuard:
         return Screened(checked(event.model_copy(update=changed)), kinds)
 
     def fields(self, fields: Mapping[str, Any]) -> Screened:
-        """Return the fields to set on a note. Raises ``SecretRefused``."""
-        redaction = _Redaction()
+        """Return the fields to set on a note. Raises ``SecretRefused``, and ``InvalidInput`` for no JSON."""
         if self.privacy == "off":
             return Screened(fields)
+        redaction = _Redaction()
+        for name, value in fields.items():
+            require_keepable(name, value)
         changed = {name: redaction.value(name, value) for name, value in fields.items()}
         kinds = self._decide(redaction, "the change")
         return Screened(changed if self.privacy == "redact" else fields, kinds)
@@ -88,6 +90,7 @@ class SecretGuard:
     def require_clean(self, name: str, value: Any, way_out: str) -> None:
         """Raise ``SecretRefused`` for a JSON value with a secret that cannot be redacted, unless it may be stored."""
         if self.keeps_out:
+            require_keepable(name, value)
             redaction = _Redaction()
             redaction.value(name, value)
             if redaction.found:
@@ -180,8 +183,8 @@ class _Redaction:
             return type(value)(self.value(field, inner) for inner in value)
         if isinstance(value, int) and not isinstance(value, bool) and value >= _LONG_NUMBER:
             return self._changed(field, value, str(value))
-        if not isinstance(value, Mapping):
-            return value
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+            return value  # nothing that can be stored has other keys
         named = map_keys(value, lambda key: self.text(field, key))
         return {name: self._named(field, key, inner) for key, name, inner in named}
 
