@@ -49,7 +49,7 @@ def test_each_shape_is_found_and_replaced(kind: str, frame: str) -> None:
         "commit 3fa90b7c5d1e3fa90b7c5d1e3fa90b7c5d1e3fa9, id 550e8400-e29b-41d4-a716-446655440000, key: value",
         "The seed phrase is on paper. cio, sl. and pat are words; SK 3fa9 and key-note are words, and so is risk-free-sk-1.",
         "Reset your password: https://example.com/reset2 or https://example.com/?page=2&token=<YOUR_TOKEN_12345678>",
-        "The order 4532015112830366 has arrived. I pass: 2 hearts. Use the password manager 1Password, password v2.",
+        "The order 4532015112830366 has arrived, user_id=4111111111111111. I pass: 2 hearts. Use the password manager 1Password, password v2.",
         "Use Bearer tokens: Authorization: Bearer <token>. $2 for a $5 meal, $6$ more.",
     ],
 )
@@ -62,6 +62,9 @@ def test_talk_about_secrets_is_not_a_secret(text: str) -> None:
     [
         ("network Fjellheim, password Gr4uten!77", "Gr4uten!77"),
         ("user: root pass: toor99", "toor99"),
+        ("**Password:** `tulips77`", "tulips77"),
+        ("| password | tulips77 |", "tulips77"),
+        ("<password>tulips77</password>", "tulips77"),
         ("my pin code: 4711", "4711"),
         ("The PIN for the blue card is now 471188.", "471188"),
         ("Das Passwort lautet Tulpe77!", "Tulpe77"),
@@ -74,6 +77,8 @@ def test_talk_about_secrets_is_not_a_secret(text: str) -> None:
         ("mongodb+srv://ann:t7@x@cluster.example", "t7@x"),
         ("DE89370400440532013000", "DE89370400440532013000"),
         ("5555-5555-5555-4444", "5555-5555-5555-4444"),
+        ("card no. 4111111111111111", "4111111111111111"),
+        ("order it with 4111111111111111", "4111111111111111"),
     ],
 )
 def test_plain_speech_and_assignments(text: str, secret: str) -> None:

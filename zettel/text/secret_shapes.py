@@ -52,7 +52,9 @@ _CARD = re.compile(
     rf"|3[0689]\d{{2}}({_GAP}?)\d{{6}}\4\d{{4}}"  # Diners Club
     r")(?!\w)(?![.,/:-]\d)"
 )
-_CALLED = re.compile(r"\b(?:order|invoice|ticket|tracking|parcel|isbn|id|ref|no)[\s:#.]{0,3}\Z", re.IGNORECASE)
+_CALLED = re.compile(
+    r"(?<![^\W_])(?:order|invoice|ticket|tracking|parcel|isbn|id|ref)[\"'\s:#.=]{0,4}\Z", re.IGNORECASE
+)  # other numbers of as many digits
 _LOOK_BACK = 14  # characters that _CALLED can match
 _FOUR_DIGITS = re.compile(r"\d\d\d\d")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
