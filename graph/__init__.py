@@ -24,23 +24,30 @@ ENTRY_POINTS = "zettel.stores"
 NEO4J = frozenset({"neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"})
 """Schemes of Neo4j servers: ``neo4j`` routes in a cluster, ``+s`` encrypts, ``+ssc`` skips certificate verification."""
 
+STORE_KEY = "ZETTEL_STORE_KEY"
+"""Environment variable with the key of encrypted files. It is not an option, because others can see options."""
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
-def open_store(url: str | Path, auth: Any = None, database: str | None = None) -> GraphStore:
+def open_store(
+    url: str | Path, auth: Any = None, database: str | None = None, key: str | None = None
+) -> GraphStore:
     """Return the store for a path or URL, without opening it.
 
-    A path (``file:///…`` too) is an embedded store, ``:memory:`` a temporary one. ``neo4j://``, ``bolt://`` and their
-    encrypted forms are Neo4j servers: ``auth`` is (user, password), ``database`` one of the server's databases.
-    Packages may add other schemes. Raises ``InvalidInput`` for an unknown scheme, and for a file with ``auth`` or
-    ``database``.
+    A path (``file:///…`` too) is an embedded store, ``:memory:`` a temporary one; ``key`` encrypts the file, by default
+    ZETTEL_STORE_KEY. ``neo4j://``, ``bolt://`` and their encrypted forms are Neo4j servers: ``auth`` is
+    (user, password), ``database`` one of the server's databases. Packages may add other schemes. Raises
+    ``InvalidInput`` for an unknown scheme, for a file with ``auth`` or ``database``, and for a server with ``key``.
     """
     address = file_named(str(url))
     if not (address.strip() and _is_name(address)):
         raise InvalidInput("the store name is not a valid file name: pass a path such as 'zettel.db'")
     scheme = _SCHEME.match(address)
     if scheme is None:
-        return _embedded(address, auth, database)
+        return _embedded(address, auth, database, key)
+    if key is not None:
+        raise InvalidInput("key= encrypts a file, or is for a zettel server: leave it out for other stores")
     if scheme[1].lower() in NEO4J:
         from zettel.graph.neo4j.store import Neo4jStore
 
@@ -72,7 +79,7 @@ def _is_name(address: str) -> bool:
         return False
 
 
-def _embedded(path: str, auth: Any, database: str | None) -> GraphStore:
+def _embedded(path: str, auth: Any, database: str | None, key: str | None) -> GraphStore:
     if auth is not None or database is not None:
         raise InvalidInput(
             f"{path} names a file, and auth= and database= are for a server: write its address as "
@@ -80,4 +87,4 @@ def _embedded(path: str, auth: Any, database: str | None) -> GraphStore:
         )
     from zettel.graph.embedded.store import EmbeddedStore
 
-    return EmbeddedStore(path)
+    return EmbeddedStore(path, key=key if key is not None else os.environ.get(STORE_KEY) or None)

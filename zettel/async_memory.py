@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from zettel.local.runners import RunnerSpec
     from zettel.model import Estimate
     from zettel.ports.language_model import LLM, ModelAnnotator
+    from zettel.ports.settings import Privacy
     from zettel.scoring import Effort, ScorerSpec
     from zettel.search.gather import Gathered
     from zettel.transcripts.importing import Progress
@@ -62,7 +63,8 @@ class AsyncMemory:
     """A memory for code that runs in an event loop. ``Memory`` has the same methods for all other code.
 
     ``url`` is a file (created if it is missing), a Neo4j address such as ``neo4j://localhost:7687``, a zettel server
-    such as ``https://memory.example``, or a GraphStore. ``key`` is the access key of a zettel server.
+    such as ``https://memory.example``, or a GraphStore. ``key`` is the access key of a zettel server, or encrypts
+    the file (extra ``encryption``), by default with ZETTEL_STORE_KEY from the environment.
     ``auth`` is (user, password) for Neo4j, by default NEO4J_USERNAME and NEO4J_PASSWORD from the environment;
     ``database`` names its database, by default NEO4J_DATABASE or ``neo4j``.
 
@@ -76,6 +78,10 @@ class AsyncMemory:
     ``zettel.scoring.load_scorer``. ``scope`` applies to every call that names no scope. ``runner`` runs the jobs: in
     this process by default, ``"process"`` in a child process, ``"ray"`` on a Ray cluster, see
     ``zettel.local.runners.load_runner``.
+
+    ``privacy`` decides what happens to texts with secrets, such as API keys, passwords and card numbers: ``"report"``
+    (default) stores and reports them, ``"redact"`` replaces them by marks such as ``[redacted GitHub token]``,
+    ``"block"`` raises ``SecretRefused``, and ``"off"`` does not look for them. Without it, ZETTEL_PRIVACY decides.
 
     ``async with`` or the first call opens the memory.
     """
@@ -96,12 +102,13 @@ class AsyncMemory:
         database: str | None = None,
         runner: RunnerSpec = None,
         key: str | None = None,
+        privacy: Privacy | None = None,
     ) -> None:
         require_scope(scope)
         self.scope = scope or Scope()
         local: dict[str, Any] = {
             "llm": llm, "annotator": annotator, "budget": budget, "decay": decay, "embedder": embedder,
-            "scorer": scorer, "auth": auth, "database": database, "runner": runner,
+            "scorer": scorer, "auth": auth, "database": database, "runner": runner, "privacy": privacy,
         }  # fmt: skip
         self._backend: Backend
         if isinstance(url, str) and url.startswith(("http://", "https://")):
@@ -114,9 +121,11 @@ class AsyncMemory:
         else:
             from zettel.local.backend import LocalBackend
 
-            if key is not None:
-                raise InvalidInput("key= is for a zettel server, https://HOST:PORT: open a store without it")
-            self._backend = LocalBackend(url, self.scope, run_llm_jobs=run_llm_jobs, **local)
+            if isinstance(key, str) and key.startswith("zk_"):  # nobody means to encrypt a file with it
+                raise InvalidInput("this key= is for a zettel server, https://HOST:PORT: open a store without it")
+            if key is not None and not isinstance(url, (str, Path)):
+                raise InvalidInput("key= is for a file or a zettel server: open this store without it")
+            self._backend = LocalBackend(url, self.scope, run_llm_jobs=run_llm_jobs, store_key=key, **local)
         self._pid = os.getpid()
         self._closed = False
         self._opening = asyncio.Lock()

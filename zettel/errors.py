@@ -6,6 +6,7 @@ class docstring. Catch the most specific class that you can handle:
 * ``ZettelError``
   x ``InvalidInput``       - an argument that zettel cannot store or search for
     - ``InvalidEvent``
+    - ``SecretRefused``
     - ``InvalidQuestion``
     - ``UnknownFormat``
     - ``BadRecord``
@@ -93,6 +94,10 @@ class InvalidEvent(InvalidInput):
     """That event cannot be stored."""
 
 
+class SecretRefused(InvalidInput):
+    """That text contains a secret, which this memory does not store."""
+
+
 class InvalidQuestion(InvalidInput):
     """That question cannot be asked."""
 
@@ -161,7 +166,7 @@ class StoreUnreachable(StoreError):
 
 
 class StoreDenied(StoreError):
-    """The database server of that store refused the user or the password."""
+    """That store refused the user, the password or the key."""
 
 
 class EmbedderMismatch(StoreError):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from zettel.local.runners import RunnerSpec
     from zettel.model import Estimate
     from zettel.ports.language_model import LLM, ModelAnnotator
+    from zettel.ports.settings import Privacy
     from zettel.scoring import Effort, ScorerSpec
     from zettel.search.gather import Gathered
     from zettel.transcripts.importing import Progress
@@ -81,6 +82,7 @@ class Memory:
         database: str | None = None,
         runner: RunnerSpec = None,
         key: str | None = None,
+        privacy: Privacy | None = None,
     ) -> None:
         async def make() -> AsyncMemory:
             memory = AsyncMemory(
@@ -97,6 +99,7 @@ class Memory:
                 database=database,
                 runner=runner,
                 key=key,
+                privacy=privacy,
             )
             return await memory.open()
 

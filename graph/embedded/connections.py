@@ -12,6 +12,7 @@ from pathlib import Path
 from zettel.core.open_files import register, unregister
 from zettel.core.private_files import create_private
 from zettel.errors import MemoryClosed, NotAStore, StoreBusy, StoreError, StoreFull, StoreReadOnly
+from zettel.graph.embedded.encryption import driver_of, unlock, wrong_key
 from zettel.graph.embedded.schema import migrate, require_ours
 
 READERS = 4
@@ -29,7 +30,9 @@ _CACHED_STATEMENTS = 256
 class Connections:
     """The open connections of one file. Methods block: call them on a thread."""
 
-    def __init__(self, path: str, busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(self, path: str, busy_seconds: float = BUSY_SECONDS, key: str | None = None) -> None:
+        self.driver = driver_of(key)
+        self._key = key
         self.path = path
         self._file = os.path.abspath(path)  # the process may change its folder before a reader opens
         self._busy_seconds = busy_seconds
@@ -41,9 +44,13 @@ class Connections:
         self._registration = ""
 
     def open(self) -> None:
-        """Open, create or migrate the file. Raises ``NotAStore``, ``StoreTooNew``, ``StoreReadOnly``, ``StoreBusy``."""
+        """Open, create or migrate the file.
+
+        Raises ``NotAStore``, ``StoreTooNew``, ``StoreReadOnly``, ``StoreBusy``, and ``StoreDenied``
+        for a wrong key.
+        """
         file = Path(self.path)
-        self._registration = register(self._file, lambda: require_ours(file))
+        self._registration = register(self._file, lambda: require_ours(file, encrypted=self._key is not None))
         try:
             self._open(file)
         except BaseException:
@@ -65,7 +72,7 @@ class Connections:
                 writer.execute("PRAGMA secure_delete = ON")
                 writer.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
                 writer.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-                _require_writable(writer)
+                self._require_writable(writer)
             except BaseException:
                 writer.close()
                 raise
@@ -132,24 +139,37 @@ class Connections:
             raise StoreError(f"{self.path} was deleted, moved or replaced since it was opened: open it again")
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
+        connection: sqlite3.Connection = self.driver.connect(
             self._file,
             timeout=self._busy_seconds,
             isolation_level=None,  # ``_transaction`` begins and ends transactions
             check_same_thread=False,  # locks allow one thread at a time
             cached_statements=_CACHED_STATEMENTS,
         )
+        unlock(connection, self._key)
         connection.execute("PRAGMA trusted_schema = OFF")
         return connection
+
+    def _require_writable(self, writer: sqlite3.Connection) -> None:
+        """Begin to write: a file system may be read-only although the permissions allow writing."""
+        (busy_timeout,) = writer.execute("PRAGMA busy_timeout").fetchone()
+        writer.execute("PRAGMA busy_timeout = 0")
+        try:
+            with _transaction(writer, "BEGIN IMMEDIATE"):
+                pass
+        except self.driver.OperationalError as error:
+            if "locked" not in str(error):  # another process is writing, so the file is writable
+                raise
+        writer.execute(f"PRAGMA busy_timeout = {busy_timeout}")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except self.driver.Error as error:
             raise self._store_error(error) from error
 
-    def _store_error(self, error: sqlite3.Error) -> StoreError:
+    def _store_error(self, error: Exception) -> StoreError:
         """Translate SQLite's error by its message: Python 3.10 has no error codes."""
         message = str(error)
         if "locked" in message or "busy" in message:
@@ -158,24 +178,13 @@ class Connections:
             return StoreFull(f"{self.path}: no space is left; nothing was written")
         if "readonly" in message or "unable to open" in message:
             return StoreReadOnly(f"{self.path} cannot be written ({message})")
+        if "not a database" in message and self._key is not None:
+            return wrong_key(self.path)
         if "not a database" in message:
             return NotAStore(f"{self.path} is not a zettel store; it was left as it is")
         if "malformed" in message:
             return StoreError(f"{self.path} is damaged ({message}): restore a copy, or import again into another store")
         return StoreError(f"{self.path}: {message}")
-
-
-def _require_writable(writer: sqlite3.Connection) -> None:
-    """Begin to write: a file system may be read-only although the permissions allow writing."""
-    (busy_timeout,) = writer.execute("PRAGMA busy_timeout").fetchone()
-    writer.execute("PRAGMA busy_timeout = 0")
-    try:
-        with _transaction(writer, "BEGIN IMMEDIATE"):
-            pass
-    except sqlite3.OperationalError as error:
-        if "locked" not in str(error):  # another process is writing, so the file is writable
-            raise
-    writer.execute(f"PRAGMA busy_timeout = {busy_timeout}")
 
 
 @contextmanager

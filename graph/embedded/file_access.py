@@ -38,9 +38,10 @@ Result = TypeVar("Result")
 class FileAccess:
     """A file, or with ``:memory:`` a temporary folder until ``close``. Use it from one event loop."""
 
-    def __init__(self, path: str | Path, busy_seconds: float) -> None:
+    def __init__(self, path: str | Path, busy_seconds: float, key: str | None = None) -> None:
         self.path = str(path)
         self._busy_seconds = busy_seconds
+        self._key = key
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._connections: Connections | None = None
         self._secrets = Secrets()
@@ -59,7 +60,7 @@ class FileAccess:
         if path == ":memory:":
             self._folder = tempfile.TemporaryDirectory(prefix="zettel-")
             path = f"{self._folder.name}/memory.db"
-        connections = Connections(path, self._busy_seconds)
+        connections = Connections(path, self._busy_seconds, self._key)
         try:
             connections.open()
             try:

@@ -58,13 +58,14 @@ def purge(connections: Connections) -> bool:
     ``secure_delete`` alone is not enough: SQLite leaves copies of moved rows in unused parts of rebalanced pages, and
     these survive a later delete.
     """
+    busy = connections.driver.OperationalError
     with connections.writer() as writer:
         (dropped,) = writer.execute("SELECT MAX(number) FROM unpurged").fetchone()
         (busy_timeout,) = writer.execute("PRAGMA busy_timeout").fetchone()
         writer.execute(f"PRAGMA busy_timeout = {PURGE_PATIENCE_MS}")
         try:
             # Emptying the log first is cheap, and fails early while readers prevent a purge.
-            done = _empty_log(writer) and _rewrite(writer) and _empty_log(writer)
+            done = _empty_log(writer, busy) and _rewrite(writer, busy) and _empty_log(writer, busy)
         finally:
             writer.execute(f"PRAGMA busy_timeout = {busy_timeout}")
         if done and dropped is not None:
@@ -72,24 +73,24 @@ def purge(connections: Connections) -> bool:
         return done
 
 
-def _rewrite(writer: sqlite3.Connection) -> bool:
+def _rewrite(writer: sqlite3.Connection, busy: type[Exception]) -> bool:
     try:
         writer.execute("VACUUM")
-    except sqlite3.OperationalError as error:
+    except busy as error:
         if "locked" in str(error):
             return False
         raise
     return True
 
 
-def _empty_log(writer: sqlite3.Connection) -> bool:
+def _empty_log(writer: sqlite3.Connection, busy: type[Exception]) -> bool:
     try:
-        busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    except sqlite3.OperationalError as error:
+        blocked, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except busy as error:
         if "locked" in str(error):
             return False
         raise
-    return int(busy) == 0
+    return int(blocked) == 0
 
 
 def counts(sql: sqlite3.Connection, scope: int | None) -> dict[str, int]:

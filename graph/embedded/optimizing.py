@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class IndexMaintenance(FileAccess):
     """A file with training of IVF lists for large scopes, one training per vector set at a time."""
 
-    def __init__(self, path: str | Path, busy_seconds: float) -> None:
-        super().__init__(path, busy_seconds)
+    def __init__(self, path: str | Path, busy_seconds: float, key: str | None = None) -> None:
+        super().__init__(path, busy_seconds, key)
         self._optimizing: set[tuple[str, int]] = set()
 
     async def optimize(self, scope: Scope, space: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
-from zettel.errors import NotAStore, StoreReadOnly, StoreTooNew
+from zettel.errors import NotAStore, StoreDenied, StoreReadOnly, StoreTooNew
 
 APPLICATION_ID = int.from_bytes(b"ZETL", "big")
 """Identifies our files in SQLite's header."""
@@ -25,10 +25,11 @@ def migrations() -> list[str]:
     return [(folder / name).read_text(encoding="utf-8") for name in names]
 
 
-def require_ours(path: Path) -> None:
+def require_ours(path: Path, encrypted: bool = False) -> None:
     """Check a file before SQLite opens it, because SQLite may write to it.
 
-    A missing or empty file passes: it becomes a store. Raises ``NotAStore``, ``StoreReadOnly``.
+    A missing or empty file passes: it becomes a store. Of an ``encrypted`` file it only checks that it is not one of
+    plain SQLite. Raises ``NotAStore``, ``StoreReadOnly``, ``StoreDenied``.
     """
     try:
         if path.is_dir():
@@ -47,8 +48,14 @@ def require_ours(path: Path) -> None:
     unfinished = not any(header) and Path(f"{path}-journal").exists()
     if not header or unfinished:
         return
+    if encrypted:
+        if header.startswith(_MAGIC):
+            raise StoreDenied(f"{path} is not encrypted: open it without a key, or copy it with `zettel encrypt`")
+        return
     if len(header) < _HEADER or not header.startswith(_MAGIC):
-        raise NotAStore(f"{path} is not a zettel store; it was left as it is")
+        raise NotAStore(
+            f"{path} is not a zettel store; it was left as it is (an encrypted store needs its key: ZETTEL_STORE_KEY)"
+        )
     if struct.unpack_from(">I", header, 68)[0] != APPLICATION_ID:
         raise NotAStore(f"{path} is another program's SQLite database; it was left as it is")
 

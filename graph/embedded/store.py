@@ -70,12 +70,15 @@ MANY_WORDS, MANY_NOTES = 1_000, 20_000
 
 
 class EmbeddedStore(IndexMaintenance):
-    """One file, or with ``:memory:`` a temporary folder until ``close``. Use it from one event loop."""
+    """One file, or with ``:memory:`` a temporary folder until ``close``. Use it from one event loop.
+
+    With a ``key`` the file is encrypted.
+    """
 
     name = "embedded"
 
-    def __init__(self, path: str | Path, *, busy_seconds: float = BUSY_SECONDS) -> None:
-        super().__init__(path, busy_seconds)
+    def __init__(self, path: str | Path, *, busy_seconds: float = BUSY_SECONDS, key: str | None = None) -> None:
+        super().__init__(path, busy_seconds, key)
         self._restoring: Keys | None = None
         self._slow_counts: set[str] = set()
 

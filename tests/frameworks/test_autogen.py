@@ -296,13 +296,14 @@ def test_only_a_memory_is_accepted() -> None:
 
 
 def test_a_component_can_be_dumped_and_loaded(tmp_path: Path) -> None:
-    with Memory(tmp_path / "zettel.db", scope=ANN) as memory:
+    with Memory(tmp_path / "zettel.db", scope=ANN, privacy="redact") as memory:
         zettel_memory = ZettelMemory(memory, session="s1", k=3)
         asyncio.run(zettel_memory.add(text("Ann keeps bees.")))
         component = zettel_memory.dump_component()
     assert component.provider == "zettel.integrations.autogen.ZettelMemory"
     assert component.config == {
-        "url": str(tmp_path / "zettel.db"), "user": "ann", "session": "s1", "k": 3, "max_tokens": 800
+        "url": str(tmp_path / "zettel.db"), "user": "ann", "session": "s1", "k": 3, "max_tokens": 800,
+        "privacy": "redact",
     }  # fmt: skip
 
     async def work() -> None:
@@ -310,6 +311,8 @@ def test_a_component_can_be_dumped_and_loaded(tmp_path: Path) -> None:
         (result,) = (await reopened.query("What does Ann keep?")).results
         assert result.content == "Ann keeps bees."
         assert reopened.dump_component() == component
+        await reopened.add(text("The PIN is 4711."))
+        assert "4711" not in str(await reopened.query("What is the PIN?"))
         await reopened.close()
         with pytest.raises(MemoryClosed):
             await reopened.query("What does Ann keep?")
@@ -330,6 +333,7 @@ def test_a_config_that_cannot_be_serialised_is_refused(tmp_path: Path, memory: M
     for arguments, error_text in [
         ({"url": ":memory:"}, "in-memory store"),
         ({"url": tmp_path / "a.db", "auth": ("neo4j", "secret")}, "must not contain a password"),
+        ({"url": tmp_path / "a.db", "key": "secret"}, "must not contain the key of a file"),
         ({"url": tmp_path / "a.db", "llm": Named()}, "llm= of this memory"),
         ({"url": tmp_path / "a.db", "embedder": Named()}, "embedder= of this memory"),
         ({"url": tmp_path / "a.db", "scorer": Named()}, "scorer= of this memory"),

@@ -39,7 +39,7 @@ def zettel(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     """Return a function that runs a command line in this process, in an empty folder, with optional ``stdin``."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    for name in ("ZETTEL_STORE", "ZETTEL_EMBEDDER", "ZETTEL_LLM", "ZETTEL_BUDGET"):
+    for name in ("ZETTEL_STORE", "ZETTEL_EMBEDDER", "ZETTEL_LLM", "ZETTEL_BUDGET", "ZETTEL_PRIVACY"):
         monkeypatch.delenv(name, raising=False)
 
     def call(*arguments: str, stdin: bytes | None = None) -> CommandResult:

@@ -93,13 +93,14 @@ def test_the_table_counts_redacted_data_by_kind(zettel: Zettel, exports: Path) -
 def test_without_redaction_secrets_are_reported_by_position_only(zettel: Zettel, exports: Path) -> None:
     (exports / "log.jsonl").write_text(json.dumps(LOG[3]) + "\n")
     places = [
+        ["card number", "exports/WhatsApp Chat with +47 912 34 567.txt", "3"],
         ["GitHub token", "exports/WhatsApp Chat with +47 912 34 567.txt", "4"],
         ["GitHub token", "exports/log.jsonl", "1"],
     ]
     for options in (["--dry-run"], []):
         assert [[*secret] for secret in zettel("import", "exports", "--json", *options).json()["secrets"]] == places
     result = zettel("import", "exports")
-    assert "2  possible keys or passwords: --redact removes them" in result.out
+    assert "3  possible secrets: --privacy redact removes them" in result.out
     assert "exports/log.jsonl:1: GitHub token" in result.out
     assert TOKEN not in result.out + result.err
     assert len(private_words(*exports.parent.glob("*.db*"))) >= len(PRIVATE)  # the search finds words that are present

@@ -121,7 +121,7 @@ class TestEvents:
         ids = ann("POST", "/v1/events/batch", {"events": batch, "wait": True}).body["ids"]
         assert len(set(ids)) == 3
         done = ann("POST", "/v1/events/report", {"events": batch}).body["events"]
-        assert done == [{"id": id, "status": "existing", "flagged": False} for id in ids]
+        assert done == [{"id": id, "status": "existing", "flagged": False, "secrets": []} for id in ids]
         hits = ann("POST", "/v1/search/batch", {"questions": ["kettle 1", "kettle 2"], "k": 1}).body["hits"]
         assert [entry[0]["note"]["id"] for entry in hits] == ids[1:]
         link = ann("POST", "/v1/links", {"source": ids[0], "target": ids[1], "reason": "both"}).body

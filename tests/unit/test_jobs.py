@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from zettel.core.follow_ups import UnfinishedJobs
+from zettel.core.privacy import SecretGuard
 from zettel.errors import FlushTimeout
 from zettel.jobs.counters import Counters
 from zettel.jobs.in_process import InProcessRunner
@@ -75,7 +76,7 @@ def context(store: Queue, batch: int | None = None) -> JobContext:
         ("commits", "extractive", "vectors", "follow_ups", "searcher", "ask_about")
     )
     models = Models() if batch is None else Models(annotator=cast(Any, SimpleNamespace(batch=batch)))
-    return JobContext(store=cast(Any, store), counters=Counters(), models=models, **parts)
+    return JobContext(store=cast(Any, store), counters=Counters(), models=models, guard=SecretGuard("report"), **parts)
 
 
 def test_a_job_kind_requires_one_module_and_one_registration() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from zettel.core import search_log as log
+from zettel.core.privacy import SecretGuard
 from zettel.core.search_log import BUFFERED, QUESTION_CHARACTERS, PendingSearch, SearchLogBuffer
 from zettel.errors import StoreBusy
 from zettel.model import Hit, LoggedSearch, Note, Scope, Why
@@ -52,7 +53,7 @@ def test_the_buffer_is_written_after_a_delay_and_with_other_writes(monkeypatch: 
 
     async def work() -> None:
         store: Any = Store()
-        waiting = SearchLogBuffer(store)
+        waiting = SearchLogBuffer(store, SecretGuard("report"))
         waiting.add(pending_search(1))
         waiting.add(pending_search(2, BEN))
         assert store.logged == []
@@ -70,7 +71,7 @@ def test_the_buffer_is_written_after_a_delay_and_with_other_writes(monkeypatch: 
 def test_searches_wait_while_the_store_is_busy_and_the_oldest_are_dropped() -> None:
     async def work() -> None:
         store: Any = Store()
-        waiting = SearchLogBuffer(store)
+        waiting = SearchLogBuffer(store, SecretGuard("report"))
         store.busy = True
         for number in range(BUFFERED):
             waiting.add(pending_search(number))
@@ -91,7 +92,7 @@ def test_closing_writes_the_buffer_if_possible() -> None:
         store: Any = Store()
         for busy in (True, False):
             store.busy = busy
-            waiting = SearchLogBuffer(store)
+            waiting = SearchLogBuffer(store, SecretGuard("report"))
             waiting.add(pending_search(busy))
             await waiting.close()
         assert ids(store) == ["s_False"]
@@ -102,7 +103,7 @@ def test_closing_writes_the_buffer_if_possible() -> None:
 def test_invalid_characters_of_a_question_are_replaced() -> None:
     async def work() -> None:
         store: Any = Store()
-        waiting = SearchLogBuffer(store)
+        waiting = SearchLogBuffer(store, SecretGuard("report"))
         waiting.add(pending_search(1)._replace(question="lone \ud800 sign"))
         await waiting.close()
         assert [search.question for _, search in store.logged] == ["lone ? sign"]
@@ -113,7 +114,7 @@ def test_invalid_characters_of_a_question_are_replaced() -> None:
 def test_only_the_beginning_of_a_pasted_document_is_logged() -> None:
     async def work() -> None:
         store: Any = Store()
-        waiting = SearchLogBuffer(store)
+        waiting = SearchLogBuffer(store, SecretGuard("report"))
         waiting.add(pending_search(1)._replace(question="Snow? " * 100_000))
         await waiting.flush()
         ((_, search),) = store.logged

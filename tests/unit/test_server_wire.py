@@ -44,8 +44,7 @@ from zettel.model import (
 from zettel.remote import wire
 from zettel.search.gather import Evidence, Gathered
 from zettel.transcripts import Rejected
-from zettel.transcripts.report import ImportReport
-from zettel.transcripts.secret_patterns import Secret
+from zettel.transcripts.report import ImportReport, Secret
 
 WHEN = datetime(2024, 5, 1, 9, 0, 0, 1, timezone.utc)
 NOTE = Note(

@@ -17,6 +17,7 @@ from . import (
     bench,
     demo,
     embedder,
+    encryption,
     evolve,
     explore,
     history,
@@ -68,6 +69,10 @@ def root(
         None, "--budget", metavar="LIMITS", envvar="ZETTEL_BUDGET",
         help="Cost limits of the language model, such as usd=2,per=day or calls=100,tokens=50000,per=import.",
     ),
+    privacy: str | None = typer.Option(
+        None, "--privacy", metavar="MODE",
+        help="Keys, tokens and passwords in texts: off, report (default), redact or block; or ZETTEL_PRIVACY.",
+    ),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
 ) -> None:  # fmt: skip
@@ -89,7 +94,7 @@ def root(
             raise typer.BadParameter("the name is empty: write a name, or leave the option out", param_hint=name)
     source = ctx.get_parameter_source("store")
     store_given = source is not None and source.name == "COMMANDLINE"
-    ctx.obj = Common(file_named(store), store_given, tenant, user, agent, embedder, llm, budget, json)
+    ctx.obj = Common(file_named(store), store_given, tenant, user, agent, embedder, llm, budget, privacy, json)
     if version:
         echo(f"zettel {VERSION}")
         raise typer.Exit
@@ -125,6 +130,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": maintenance.doctor,
     "reembed": maintenance.reembed,
     "export": import_export.export,
+    "encrypt": encryption.encrypt,
+    "decrypt": encryption.decrypt,
     "explore": explore.explore,
     "mcp": mcp.mcp,
     "serve": serve.serve,

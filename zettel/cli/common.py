@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DEFAULT_STORE = "zettel.db"
 
-VALUED = ("--store", "--tenant", "--user", "--agent", "--embedder", "--llm", "--budget")
+VALUED = ("--store", "--tenant", "--user", "--agent", "--embedder", "--llm", "--budget", "--privacy")
 """Options with a value that every command has."""
 
 KEY = "ZETTEL_KEY"
@@ -46,7 +46,8 @@ ANSWERING = (["bench", "all"], ["scorer", "export"])
 
 EVERYWHERE = (
     "Every command also takes --store PLACE (or ZETTEL_STORE), --tenant, --user and --agent NAME, "
-    "--embedder NAME (or ZETTEL_EMBEDDER), --llm NAME (or ZETTEL_LLM), --budget LIMITS (or ZETTEL_BUDGET) and --json."
+    "--embedder NAME (or ZETTEL_EMBEDDER), --llm NAME (or ZETTEL_LLM), --budget LIMITS (or ZETTEL_BUDGET), "
+    "--privacy MODE (or ZETTEL_PRIVACY) and --json."
 )
 """Last line of the help of every command."""
 
@@ -64,6 +65,7 @@ class Common:
     embedder: str | None
     llm: str | None
     budget: str | None
+    privacy: str | None
     json: bool
 
     @property
@@ -120,6 +122,7 @@ class Common:
         return {
             "llm": self.models or None, "budget": budget if self.models else None, "run_llm_jobs": run_llm_jobs,
             "scope": self.scope(), "embedder": self.embedder, "auth": auth, "decay": decay_of(decay), "runner": runner,
+            "privacy": self.privacy,
             "key": (os.environ.get(KEY) or None) if self.remote else None,
         }  # fmt: skip
 

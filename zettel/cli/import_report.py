@@ -9,8 +9,7 @@ from .common import console, day_and_time
 
 if TYPE_CHECKING:
     from zettel.transcripts import Rejected
-    from zettel.transcripts.report import ImportReport
-    from zettel.transcripts.secret_patterns import Secret
+    from zettel.transcripts.report import ImportReport, Secret
 
 SHOWN_REJECTIONS = 10
 """Rejected records listed; ``--rejected FILE`` contains all."""
@@ -18,11 +17,14 @@ SHOWN_REJECTIONS = 10
 SHOWN_UNKNOWN = 10
 """Files of unknown format listed; ``--json`` lists all."""
 
-REDACTED = {"e-mail": "e-mail addresses", "phone": "phone numbers", "card": "card numbers", "key": "keys or passwords"}
+REDACTED = {
+    "e-mail": "e-mail addresses", "phone": "phone numbers", "card": "card numbers", "account": "account numbers",
+    "key": "keys or passwords",
+}  # fmt: skip
 """Plural names of redacted items."""
 
 SHOWN_SECRETS = 10
-"""Keys and passwords listed by kind and place; ``--json`` lists more."""
+"""Secrets listed by kind and place; ``--json`` lists more."""
 
 SHOWN_SCOPES = 10
 """Scopes listed, those with the most records."""
@@ -64,7 +66,7 @@ def show_report(report: ImportReport) -> None:
         paragraph(out, Text(f"{place(secret)}: {secret.kind}", style="yellow"), indent=2, hang=2)
     if report.secrets_found > SHOWN_SECRETS:
         rest = report.secrets_found - SHOWN_SECRETS
-        out.print(Text(f"  and {rest:,} more keys and passwords; --json lists more", style="yellow"))
+        out.print(Text(f"  and {rest:,} more secrets; --json lists more", style="yellow"))
     for rejected in report.rejected_records[:SHOWN_REJECTIONS]:
         paragraph(out, Text(f"{place(rejected)}: {rejected.reason}", style="yellow"), indent=2, hang=2)
     if report.rejected > SHOWN_REJECTIONS:
@@ -96,7 +98,7 @@ def _counts(report: ImportReport) -> list[tuple[int, str]]:
         (len(report.unknown_files), "files of unknown format"),
         (report.flagged, "flagged: the text looks like instructions to a model"),
         *((count, f"{REDACTED.get(kind, kind)} redacted") for kind, count in report.redacted.items()),
-        (report.secrets_found, "possible keys or passwords: --redact removes them"),
+        (report.secrets_found, "possible secrets: --privacy redact removes them"),
         (len(report.scopes), "scopes"),
     ]
     return [counts[0], *(row for row in counts[1:] if row[0])]

@@ -15,6 +15,7 @@ from zettel.core.drafts import annotate
 from zettel.core.fold import fold, live_versions
 from zettel.core.follow_ups import FollowUps
 from zettel.core.merges import followers
+from zettel.core.privacy import SecretGuard, report
 from zettel.core.reindex import reindexed
 from zettel.core.revise import revised
 from zettel.core.vectors import Vectors
@@ -31,24 +32,34 @@ class NoteEditor:
     """Changes notes of a store, one revision at a time."""
 
     def __init__(
-        self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors, follow_ups: FollowUps
+        self,
+        store: GraphStore,
+        commits: Commits,
+        annotator: Annotator,
+        vectors: Vectors,
+        follow_ups: FollowUps,
+        guard: SecretGuard,
     ) -> None:
         self._store = store
         self._commits = commits
         self._annotator = annotator
         self._vectors = vectors
         self._follow_ups = follow_ups
+        self._guard = guard
 
     async def update(self, scope: Scope, note_id: str, fields: Mapping[str, Any], cause: Cause = BY_HAND) -> Note:
         """Set fields of a note. New content is annotated again, except fields that a person or model wrote.
 
-        Raises ``NotFound``, and ``InvalidInput`` for a field that cannot be set or a value that it cannot have.
+        Raises ``NotFound``, ``SecretRefused``, and ``InvalidInput`` for a field that cannot be set or a value that it
+        cannot have.
         """
         unknown = sorted(set(fields) - set(EDITABLE))
         if not fields:
             raise InvalidInput(f"name what to set: a note has {', '.join(EDITABLE)}")
         if unknown:
             raise InvalidInput(f"{', '.join(unknown)} cannot be set: a note has {', '.join(EDITABLE)}")
+        fields, kinds = self._guard.fields(fields)
+        report(self._guard, kinds)
 
         async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
             before, _ = fold(history.base, history.revisions)

@@ -218,6 +218,18 @@ def read(path: Path, part: ScopePart, into: Scope, sets: Iterable[VectorSet]) ->
             yield item
 
 
+def texts_of(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield number and fields of each line of a file that ``read_index`` has checked, without vectors and checksums.
+
+    Raises ``BadRecord``.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            with _record_errors(f"{path}:{number}"):
+                fields = json.loads(line)
+            yield number, {name: value for name, value in fields.items() if name not in ("vectors", "crc")}
+
+
 @contextmanager
 def _record_errors(where: str) -> Iterator[None]:
     """Turn validation errors of a record into ``BadRecord`` with its position."""

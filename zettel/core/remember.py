@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import anyio.to_thread
+
 from zettel.core.commit import Clock, Commits
 from zettel.core.drafts import EventDraft, draft, passages_of, tokens_of
 from zettel.core.fold import fold
@@ -20,6 +22,7 @@ from zettel.core.merges import apply_planned, followers, merge_versions, rests_o
 from zettel.core.origin import Origin, repeats
 from zettel.core.pacing import paced
 from zettel.core.principals import acting
+from zettel.core.privacy import Screened, SecretGuard
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
@@ -39,13 +42,20 @@ class EventWriter:
     """Writes events into a store."""
 
     def __init__(
-        self, store: GraphStore, commits: Commits, annotator: Annotator, vectors: Vectors, follow_ups: FollowUps
+        self,
+        store: GraphStore,
+        commits: Commits,
+        annotator: Annotator,
+        vectors: Vectors,
+        follow_ups: FollowUps,
+        guard: SecretGuard,
     ) -> None:
         self._store = store
         self._commits = commits
         self._annotator = annotator
         self._vectors = vectors
         self._follow_ups = follow_ups
+        self._guard = guard
 
     async def remember(
         self,
@@ -59,21 +69,34 @@ class EventWriter:
 
         With ``on_conflict="revise"``, a repeated identity takes a transaction of its own. With an ``origin``, only new
         versions of a stored event revise it; other events with its id are stored separately, and counted there.
-        Raises ``IdentityConflict`` under ``"error"``; then none of the events was stored.
+        Raises ``IdentityConflict`` under ``"error"``, and ``SecretRefused``; then none of the events was stored.
         """
         if on_conflict not in ("error", "skip", "revise"):
             raise InvalidInput(f"on_conflict={on_conflict!r} is unknown: use error, skip or revise")
+        screened = await self._screened(scope, events)
+        events = [event for event, _ in screened]
         keys = [identity_bytes(event, ordinals.next(event)) for event in events]
         outcome: dict[int, Remembered] = {}
         for places in _rounds(events, keys, on_conflict):
             keyed_events = {place: (events[place], keys[place]) for place in places}
             await self._round(scope, keyed_events, on_conflict, outcome, origin)
-        return [outcome[place] for place in range(len(events))]
+        return [outcome[place]._replace(secrets=kinds) for place, (_, kinds) in enumerate(screened)]
+
+    async def _screened(self, scope: Scope, events: Sequence[Event]) -> list[Screened]:
+        """Return what may be stored of the events, before anything is derived from them. Raises ``SecretRefused``."""
+        self._guard.require_clean_scope(scope)
+        if sum(len(event_text(event)) for event in events) > MAX_SINGLE_CHARS:
+            return await anyio.to_thread.run_sync(lambda: [self._guard.event(event) for event in events])
+        return [self._guard.event(event) async for event in paced(events)]
 
     async def foresee(
         self, scope: Scope, events: Sequence[Event], ordinals: Ordinals, origin: Origin | None = None
     ) -> list[tuple[str, Status]]:
-        """Return the identity of each event, and its outcome if ``remember`` stored it alone with ``"revise"``."""
+        """Return the identity of each event, and its outcome if ``remember`` stored it alone with ``"revise"``.
+
+        Raises ``SecretRefused``.
+        """
+        events = [event for event, _ in await self._screened(scope, events)]
         state = await self._store.state(scope)
         secret = state.secret
         identities = {

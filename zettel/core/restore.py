@@ -7,7 +7,7 @@ complete. An interrupted restore leaves nothing, and the next run starts again.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +18,8 @@ import anyio.to_thread
 from zettel.core.commit import Clock, Commits
 from zettel.core.fold import fold
 from zettel.core.follow_ups import new_job
-from zettel.core.memory_file import FileIndex, ScopePart, read, read_index
+from zettel.core.memory_file import FileIndex, ScopePart, read, read_index, texts_of
+from zettel.core.privacy import SecretGuard
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidInput, StoreBusy
 from zettel.model import JobKind, Note, Scope
@@ -46,23 +47,26 @@ class RestoreCounts(NamedTuple):
 class ScopeRestorer:
     """Restores scopes into one store."""
 
-    def __init__(self, store: GraphStore, commits: Commits, vectors: Vectors) -> None:
+    def __init__(self, store: GraphStore, commits: Commits, vectors: Vectors, guard: SecretGuard) -> None:
         self._store = store
         self._commits = commits
         self._vectors = vectors
+        self._guard = guard
 
     async def restore(self, path: Path, scope: Scope | None, on_progress: Progress | None = None) -> RestoreCounts:
         """Restore all scopes of a file under their own names, or its only scope as ``scope``.
 
         Skips a scope that the same export restored before, unless it changed since. Raises ``BadRecord`` naming the
-        line, ``InvalidInput`` for a scope with other contents (then nothing was imported), ``EmbedderMismatch``, and
-        ``StoreBusy`` if another writer changed the scope meanwhile.
+        line, ``SecretRefused``, ``InvalidInput`` for a scope with other contents (then nothing was imported),
+        ``EmbedderMismatch``, and ``StoreBusy`` if another writer changed the scope meanwhile.
         """
         index = await anyio.to_thread.run_sync(read_index, path)
         if scope is not None and len(index.parts) > 1:
             named = "; ".join(str(part.scope) for part in index.parts[:3])
             raise InvalidInput(f"{path} holds {len(index.parts)} scopes ({named} …): import it without naming one")
         targets = {part: scope or part.scope for part in index.parts}
+        if self._guard.keeps_out:
+            await anyio.to_thread.run_sync(_require_clean, path, targets.values(), self._guard)
         restored = {part for part, target in targets.items() if await self._is_restored(path, part, target)}
         sets = await self._vector_sets(index)
         done, total, events, existing = 0, sum(part.lines for part in index.parts), 0, 0
@@ -155,6 +159,14 @@ class ScopeRestorer:
                 return [new_job(scope, JobKind.EMBED, clock.now, note) for note in notes.values()]
 
             await self._commits.commit(scope, plan)
+
+
+def _require_clean(path: Path, scopes: Iterable[Scope], guard: SecretGuard) -> None:
+    """Raise ``SecretRefused`` if a record has a secret: redacted records would not be the memory that was exported."""
+    for scope in scopes:
+        guard.require_clean_scope(scope)
+    for number, record in texts_of(path):
+        guard.require_clean(f"{path}:{number}", record, "import it with privacy='report', or its events as jsonl")
 
 
 def _take(records: Iterator[ScopeRecord]) -> list[ScopeRecord]:

@@ -21,6 +21,7 @@ from zettel.text.tokens import readable
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from zettel.core.privacy import SecretGuard
     from zettel.model import Hit
     from zettel.ports import GraphStore
     from zettel.ports.query import Floats
@@ -49,8 +50,9 @@ class PendingSearch(NamedTuple):
 class SearchLogBuffer:
     """The buffer of one memory, in its event loop."""
 
-    def __init__(self, store: GraphStore) -> None:
+    def __init__(self, store: GraphStore, guard: SecretGuard) -> None:
         self._store = store
+        self._guard = guard
         self._pending: deque[PendingSearch] = deque(maxlen=BUFFERED)
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
@@ -78,7 +80,7 @@ class SearchLogBuffer:
             taken = list(self._pending)
             self._pending.clear()
             try:
-                await self._store.log_searches(await anyio.to_thread.run_sync(_records, taken))
+                await self._store.log_searches(await anyio.to_thread.run_sync(_records, taken, self._guard))
             except StoreError:
                 self._pending = deque([*taken, *self._pending], maxlen=BUFFERED)
                 raise
@@ -92,17 +94,17 @@ class SearchLogBuffer:
         await self._write_in_passing()
 
 
-def _records(searches: Iterable[PendingSearch]) -> dict[Scope, list[LoggedSearch]]:
+def _records(searches: Iterable[PendingSearch], guard: SecretGuard) -> dict[Scope, list[LoggedSearch]]:
     by_scope: dict[Scope, list[LoggedSearch]] = defaultdict(list)
     for search in searches:
-        by_scope[search.scope].append(_record(search))
+        by_scope[search.scope].append(_record(search, guard))
     return by_scope
 
 
-def _record(search: PendingSearch) -> LoggedSearch:
+def _record(search: PendingSearch, guard: SecretGuard) -> LoggedSearch:
     return LoggedSearch(
         id=search.id,
-        question=readable(search.question),
+        question=readable(guard.cleaned(search.question)),
         asked_at=search.asked_at,
         scorer=search.scorer,
         hits=tuple(

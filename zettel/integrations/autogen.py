@@ -58,6 +58,7 @@ class ZettelMemoryConfig(BaseModel):
     embedder: str | None = None
     scorer: str | None = None
     runner: str | None = None
+    privacy: str | None = None
     tenant: str | None = None
     user: str | None = None
     agent: str | None = None
@@ -160,7 +161,7 @@ class ZettelMemory(core.Memory, Component[ZettelMemoryConfig]):  # type: ignore[
 
     @classmethod
     def _from_config(cls, config: ZettelMemoryConfig) -> ZettelMemory:
-        options = config.model_dump(include={"database", "llm", "embedder", "scorer", "runner"})
+        options = config.model_dump(include={"database", "llm", "embedder", "scorer", "runner", "privacy"})
         scope = Scope(tenant=config.tenant, user=config.user, agent=config.agent)
         opened = Memory(config.url, scope=scope, **options)
         component = cls(opened, session=config.session, k=config.k, max_tokens=config.max_tokens)
@@ -285,12 +286,14 @@ def _opening(memory: AnyMemory) -> dict[str, Any]:
     settings = local.settings
     if settings.auth is not None:
         raise InvalidInput("a config must not contain a password: set NEO4J_USERNAME and NEO4J_PASSWORD, omit auth=")
+    if settings.store_key is not None:
+        raise InvalidInput("a config must not contain the key of a file: set ZETTEL_STORE_KEY, omit key=")
     if str(settings.url) == ":memory:":
         raise InvalidInput("a config cannot reopen an in-memory store: open the memory from a file")
     defaults = {"annotator": None, "budget": None, "run_llm_jobs": True, "decay": None}
     options: dict[str, Any] = {
         "url": settings.url, "database": settings.database, "llm": settings.llm, "embedder": settings.embedder,
-        "scorer": local.scorer, "runner": local.runner,
+        "scorer": local.scorer, "runner": local.runner, "privacy": settings.privacy,
     }  # fmt: skip
     options = {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
     try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from zettel.core.commit import Commits
     from zettel.core.follow_ups import FollowUps, UnfinishedJobs
+    from zettel.core.privacy import SecretGuard
     from zettel.core.vectors import Vectors
     from zettel.evolve.profile_by_model import LiteLLMProfiler
     from zettel.jobs.counters import Counters
@@ -69,6 +70,7 @@ class JobContext:
     counters: Counters
     models: Models
     ask_about: AskFactory
+    guard: SecretGuard
     decay: DecayPolicy | None = None
 
     @property

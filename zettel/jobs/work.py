@@ -35,6 +35,7 @@ class Work:
 
     def __init__(self, context: JobContext, jobs: Iterable[JobSpec]) -> None:
         self._store = context.store
+        self._guard = context.guard
         self._model_claim = context.model_claim
         self._specs: dict[JobKind, JobSpec] = {}
         self._handlers: dict[JobKind, JobHandler] = {}
@@ -91,7 +92,7 @@ class Work:
         # Errors from other libraries may quote notes, and a stored quotation would survive the deletion of its note.
         declared = self._specs.get(jobs[0].kind)
         is_secret = (declared is None or declared.quotes_texts) and not isinstance(error, ZettelError)
-        message = type(error).__name__ + ("" if is_secret else f": {error}")
+        message = type(error).__name__ + ("" if is_secret else f": {self._guard.cleaned(str(error))}")
         for attempts in sorted({job.attempts for job in jobs}):
             same = [job for job in jobs if job.attempts == attempts]
             counts = not isinstance(error, BudgetSpent)

@@ -20,6 +20,7 @@ from zettel.core.feedback import FeedbackRecorder
 from zettel.core.follow_ups import FollowUps
 from zettel.core.identity import Ordinals
 from zettel.core.origin import Origin
+from zettel.core.privacy import SecretGuard
 from zettel.core.quarantine import Quarantiner
 from zettel.core.remember import EventWriter
 from zettel.core.restore import ScopeRestorer
@@ -40,7 +41,7 @@ from zettel.jobs.work import Work
 from zettel.model import Cause, Event, Note, OnConflict, Remembered, Scope, Status
 from zettel.ports import Annotator, Embedder, GraphStore, Runner
 from zettel.ports.language_model import ModelAnnotator, no_model
-from zettel.ports.settings import Settings
+from zettel.ports.settings import DEFAULT_PRIVACY, Settings
 from zettel.search.searcher import Searcher
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Engine:
     """A store and the parts that read, write and maintain it."""
 
     store: GraphStore
+    guard: SecretGuard
     annotator: Annotator | ModelAnnotator
     reader: ModelAnnotator | None
     vectors: Vectors
@@ -139,7 +141,9 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
     """
     url, budget = settings.url, settings.budget
     extractive, models = _annotators(settings.annotator, settings.llm, budget)
-    store = open_store(url, settings.auth, settings.database) if isinstance(url, (str, Path)) else url
+    store = url
+    if isinstance(store, (str, Path)):
+        store = open_store(store, settings.auth, settings.database, settings.store_key)
     embedder: Embedder | None = None
     if settings.embedder is not None:  # before the store opens, so that a refusal leaves no new store behind
         # In a thread: a transformer takes seconds to load.
@@ -150,28 +154,31 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
     # A static model is faster than transferring its vectors.
     vectors = Vectors(store, embedder, later=settings.away and not isinstance(embedder, StaticEmbedder))
     commits = Commits(store)
+    guard = SecretGuard(settings.privacy or DEFAULT_PRIVACY)
     follow_ups = FollowUps(models.annotator is not None)
-    editing = NoteEditor(store, commits, extractive, vectors, follow_ups)
+    editing = NoteEditor(store, commits, extractive, vectors, follow_ups, guard)
     archiving = Archiver(editing)
     llm_client = None if models.model is None else _llm_client(store, commits, models.model, budget)
-    searcher = Searcher(store, vectors, archiving.recall, None if llm_client is None else llm_client.ask_about)
+    searcher = Searcher(store, vectors, archiving.recall, None if llm_client is None else llm_client.ask_about, guard)
     counters, totals = Counters(), Counters()
     context = JobContext(
         store, commits, extractive, vectors, follow_ups, searcher, counters,
         models=models if settings.run_llm_jobs else Models(),
         ask_about=no_model if llm_client is None else llm_client.ask_about,
         decay=settings.decay,
+        guard=guard,
     )  # fmt: skip
     work = Work(context, JOBS)
     here = InProcessRunner(store, work, counters)
     loop = JobLoop(store, work, here, runner or here, totals)
     return Engine(
         store=store,
+        guard=guard,
         annotator=models.annotator or extractive,
         reader=models.annotator,
         vectors=vectors,
         llm_client=llm_client,
-        remembering=EventWriter(store, commits, extractive, vectors, follow_ups),
+        remembering=EventWriter(store, commits, extractive, vectors, follow_ups, guard),
         editing=editing,
         linking=LinkEditor(store, commits),
         archiving=archiving,
@@ -180,7 +187,7 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
         erasing=Eraser(store, commits, vectors, follow_ups, searcher.log),
         searcher=searcher,
         reembedding=work.handler(ReembedJob),
-        restoring=ScopeRestorer(store, commits, vectors),
+        restoring=ScopeRestorer(store, commits, vectors, guard),
         here=here,
         loop=loop,
         evolution=EvolutionRound(store, commits, loop, totals, work),

@@ -11,6 +11,7 @@ from zettel.core.arguments import link_type_of, require_reason, require_storable
 from zettel.core.authority import require_full_trust
 from zettel.core.external_ids import event_id_of, note_id_of
 from zettel.core.identity import Ordinals
+from zettel.core.privacy import report
 from zettel.local.local_memory import LocalMemory
 from zettel.model import Event, Link, LinkKey, LinkType, Note, OnConflict, Remembered, Scope
 
@@ -24,7 +25,10 @@ async def add_many_report(
     memory: LocalMemory, events: Sequence[Event], *, on_conflict: OnConflict = "error", scope: Scope | None = None
 ) -> list[Remembered]:
     engine, scope = memory.use(scope)
-    return await engine.remember(scope, events, on_conflict, Ordinals())
+    outcomes = await engine.remember(scope, events, on_conflict, Ordinals())
+    kinds = dict.fromkeys(kind for outcome in outcomes for kind in outcome.secrets)
+    report(engine.guard, tuple(kinds))
+    return outcomes
 
 
 async def update(memory: LocalMemory, id: str, *, scope: Scope | None = None, fields: Mapping[str, Any]) -> Note:
@@ -48,6 +52,7 @@ async def link(
     engine, scope, source = await memory.locate(scope, source)
     target = await note_id_of(engine.store, scope, target)
     require_reason(reason)
+    reason = engine.guard.text("reason", reason)
     return await engine.linking.link(scope, LinkKey(source, target, link_type_of(type, LINKED_BY_HAND)), reason)
 
 
@@ -72,6 +77,7 @@ async def resolve(
     engine, scope, keep = await memory.locate(scope, keep)
     over = await note_id_of(engine.store, scope, over)
     require_reason(reason)
+    reason = engine.guard.text("reason", reason)
     return await engine.linking.resolve(scope, keep, over, reason)
 
 
@@ -120,9 +126,10 @@ async def quarantine(
     require_reason(reason)
     if id is not None:
         engine, scope, id = await memory.locate(scope, id)
-        changed = await engine.quarantining.quarantine(scope, id, reason)
+        changed = await engine.quarantining.quarantine(scope, id, engine.guard.text("reason", reason))
     else:
         engine, scope = memory.use(scope)
+        reason = engine.guard.text("reason", reason)
         changed = await engine.quarantining.quarantine_principal(scope, principal or "", reason)
     engine.loop.wake()
     return changed

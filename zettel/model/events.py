@@ -95,9 +95,11 @@ class Remembered(NamedTuple):
     """The outcome of adding one event.
 
     ``id`` is the id of its first note, or None if the event was deleted from this memory before. ``flagged`` is True
-    if the event was written and parts of it look like instructions to a model.
+    if the event was written and parts of it look like instructions to a model. ``secrets`` names the kinds of secrets
+    in the event, such as "GitHub token", that were stored or redacted.
     """
 
     id: str | None
     status: Status
     flagged: bool = False
+    secrets: tuple[str, ...] = ()

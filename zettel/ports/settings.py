@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from zettel.errors import InvalidInput
 
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from zettel.ports.embedder import Embedder
     from zettel.ports.language_model import LLM, ModelAnnotator
     from zettel.ports.store import GraphStore
+
+
+Privacy: TypeAlias = Literal["off", "report", "redact", "block"]
+"""Treatment of secrets in texts: not searched for; stored and reported; replaced by a mark; refused."""
+DEFAULT_PRIVACY: Privacy = "report"
+"""A secret is neither lost nor stored silently."""
+PRIVACY = "ZETTEL_PRIVACY"
+"""Environment variable with the treatment of secrets for memories that do not state one."""
 
 
 class SpendingLimit(Protocol):
@@ -59,19 +68,22 @@ _PARTS = (
 class Settings:
     """The arguments of ``Memory`` that a worker process needs to open the same store and run its jobs.
 
-    ``repr()`` omits passwords. ``away`` is True if the jobs of this memory run in other processes. ``key`` is a random
+    ``repr()`` omits passwords. ``privacy`` None is replaced by ZETTEL_PRIVACY
+    or the default. ``away`` is True if the jobs of this memory run in other processes. ``key`` is a random
     id of these settings, by which a worker finds its open memory.
     """
 
     url: str | Path | GraphStore
     auth: Any = field(default=None, repr=False)
     database: str | None = None
+    store_key: str | None = field(default=None, repr=False)
     embedder: str | Path | Embedder | None = None
     annotator: Annotator | ModelAnnotator | None = field(default=None, repr=False)
     llm: LLM | None = field(default=None, repr=False)
     budget: SpendingLimit | None = None
     run_llm_jobs: bool = True
     decay: DecayPolicy | None = None
+    privacy: Privacy | None = None
     away: bool = False
     key: str = field(default_factory=lambda: secrets.token_hex(8), repr=False)
 
@@ -79,6 +91,10 @@ class Settings:
         """Raise ``InvalidInput`` for an argument of the wrong type."""
         if not isinstance(self.url, (str, Path)) and (isinstance(self.url, type) or not hasattr(self.url, "open")):
             raise InvalidInput(f"{self.url!r} does not name a store: use a path such as 'zettel.db', or a URL")
+        if self.privacy is None:
+            object.__setattr__(self, "privacy", os.environ.get(PRIVACY) or DEFAULT_PRIVACY)
+        if self.privacy not in get_args(Privacy):
+            raise InvalidInput(f"privacy={self.privacy!r} is unknown: use {', '.join(get_args(Privacy))}")
         for name, attribute, example in _PARTS:
             part = getattr(self, name)
             if part is not None and (isinstance(part, type) or not hasattr(part, attribute)):

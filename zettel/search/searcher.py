@@ -40,6 +40,7 @@ from zettel.search.trusted_first import fits_any, is_doubtful, merged
 from zettel.search.turns import is_late_part, question_before, turns_of
 
 if TYPE_CHECKING:
+    from zettel.core.privacy import SecretGuard
     from zettel.ports.language_model import AskFactory
     from zettel.ports.query import Floats, Ints
 
@@ -48,12 +49,17 @@ class Searcher:
     """Searches a store, logs searches on request, and recalls decayed notes."""
 
     def __init__(
-        self, store: GraphStore, vectors: Vectors, restore: RestoreDecayed, ask_about: AskFactory | None = None
+        self,
+        store: GraphStore,
+        vectors: Vectors,
+        restore: RestoreDecayed,
+        ask_about: AskFactory | None,
+        guard: SecretGuard,
     ) -> None:
         self._store = store
         self._vectors = vectors
         self._reranking = Reranking(store, ask_about)
-        self.log = SearchLogBuffer(store)
+        self.log = SearchLogBuffer(store, guard)
         self.decayed = DecayedNotes(store, restore)
 
     async def search(

@@ -155,7 +155,9 @@ def logged(enabled: bool = True) -> Iterator[None]:
     """Write the logs of the server and uvicorn to stderr as JSON lines; without ``enabled`` only errors."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    loggers = [(LOG, logging.INFO if enabled else logging.WARNING), (logging.getLogger("uvicorn"), logging.WARNING)]
+    others = ("uvicorn", "zettel.privacy")
+    loggers = [(LOG, logging.INFO if enabled else logging.WARNING)]
+    loggers += [(logging.getLogger(name), logging.WARNING) for name in others]
     for logger, level in loggers:
         logger.addHandler(handler)
         logger.setLevel(level)

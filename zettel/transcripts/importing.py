@@ -21,7 +21,7 @@ from zettel.core import memory_file as whole
 from zettel.core.drafts import passages_of
 from zettel.core.identity import Ordinals
 from zettel.core.origin import Origin, sender_of
-from zettel.errors import BadRecord, InvalidInput, NotFound, PermissionDenied
+from zettel.errors import BadRecord, InvalidEvent, InvalidInput, NotFound, PermissionDenied, SecretRefused
 from zettel.model import CallKind, Cause, Event, Remembered, Scope, Source
 from zettel.ports.unread import Unread
 
@@ -29,13 +29,13 @@ from . import HEAD_BYTES, Rejected, require_file, vault_edits
 from .options import ImportOptions, Selected
 from .records import redacted_keys, rejected
 from .redaction import Redactor
-from .report import FileReport, ImportCounter, ImportReport, OnRejected
+from .report import FileReport, ImportCounter, ImportReport, OnRejected, Secret
 from .scopes import MAX_BATCH_CHARACTERS, MAX_BUFFERED, ScopeBuffer, ScopedEvent, scope_of
-from .secret_patterns import find_secrets
 from .sources import Transcript, TranscriptPart
 from .vault_notes import VaultEvent
 
 if TYPE_CHECKING:
+    from zettel.core.privacy import SecretGuard
     from zettel.core.restore import ScopeRestorer
     from zettel.model import Note, OnConflict, Status
     from zettel.ports import GraphStore
@@ -59,6 +59,9 @@ class Destination(Protocol):
 
     @property
     def store(self) -> GraphStore: ...
+
+    @property
+    def guard(self) -> SecretGuard: ...
 
     async def remember(
         self,
@@ -176,14 +179,14 @@ class TranscriptImport:
         total = read = 0
         if self.on_progress is not None:
             for part in transcript.parts:
-                total += await anyio.to_thread.run_sync(_count, part, options)
+                total += await anyio.to_thread.run_sync(_count, part, options, self.destination.guard)
             self.on_progress(0, total)
         counter = ImportCounter(report, self.on_rejected)
         for part in transcript.parts:
             file = FileReport(file=part.where, format=part.format.name)
             report.files.append(file)
             storing = _BatchStore(store, self.scope, options, file, counter)
-            with closing(_BatchReader(part, options, counter)) as batches:
+            with closing(_BatchReader(part, options, self.destination.guard, counter)) as batches:
                 while batch := await anyio.to_thread.run_sync(batches.next_batch):
                     await storing.add([record for record in batch if isinstance(record, ScopedEvent)])
                     counter.reject(file, [record for record in batch if isinstance(record, Rejected)])
@@ -254,9 +257,12 @@ class _BatchStore:
 class _BatchReader:
     """Reads the records of a part in batches; ``error`` is set if the part cannot be read to its end."""
 
-    def __init__(self, part: TranscriptPart, options: ImportOptions, counter: ImportCounter | None = None) -> None:
+    def __init__(
+        self, part: TranscriptPart, options: ImportOptions, guard: SecretGuard, counter: ImportCounter | None = None
+    ) -> None:
         """``counter`` counts private data; without it the records are only counted."""
         self._part = part
+        self._guard = guard
         self._counter = counter
         self._redactor = Redactor(options.region, counter.redacted) if counter and options.redact else None
         self._records = options.records(part, self._redactor)
@@ -266,7 +272,7 @@ class _BatchReader:
         """Return the next records; an empty list at the end."""
         batch: list[Selected] = []
         try:
-            with redacted_keys(None if self._redactor is None else self._redactor.text):
+            with redacted_keys(self._clean if self._redactor is not None or self._guard.keeps_out else None):
                 # One by one: what was read before an error counts.
                 characters = 0
                 for record in islice(self._records, BATCH):
@@ -276,10 +282,30 @@ class _BatchReader:
                         break
         except BadRecord as error:
             self.error = error
-        if self._counter is not None and self._redactor is None:
-            events = [record.event for record in batch if isinstance(record, ScopedEvent)]
-            self._counter.find(find_secrets(events, self._part.where))
-        return batch
+        if self._counter is None:
+            return batch
+        counter = self._counter
+        return [None if record is None else self._screened(record, counter) for record in batch]
+
+    def _clean(self, text: str) -> str:
+        return self._guard.cleaned(text if self._redactor is None else self._redactor.text(text))
+
+    def _screened(self, record: ScopedEvent | Rejected, counter: ImportCounter) -> ScopedEvent | Rejected:
+        """Return what may be stored of a record, and count its secrets."""
+        if isinstance(record, Rejected):
+            return record.model_copy(update={"reason": self._guard.cleaned(record.reason)})
+        place = record.event.source or Source(file=self._part.where)
+        try:
+            if record.user_of is not None:
+                self._guard.require_clean_scope(Scope(user=record.user_of))
+            event, kinds = self._guard.event(record.event)
+        except (SecretRefused, InvalidEvent) as error:
+            return rejected(place, str(error))
+        if self._guard.keeps_out:
+            counter.redacted.update(kinds)
+        else:
+            counter.find([Secret(kind, place.file, place.position or "") for kind in kinds])
+        return record._replace(event=event)
 
     def redacted(self, rejected: Rejected) -> Rejected:
         """Return the rejected record with private data redacted."""
@@ -290,8 +316,8 @@ class _BatchReader:
         self._records.close()
 
 
-def _count(part: TranscriptPart, options: ImportOptions) -> int:
-    with closing(_BatchReader(part, options)) as batches:
+def _count(part: TranscriptPart, options: ImportOptions, guard: SecretGuard) -> int:
+    with closing(_BatchReader(part, options, guard)) as batches:
         return sum(len(batch) for batch in iter(batches.next_batch, []))
 
 

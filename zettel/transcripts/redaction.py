@@ -1,6 +1,7 @@
 """Redaction of records before they are stored.
 
-E-mail addresses, phone numbers, card numbers and keys become ``[e-mail]``, ``[phone]``, ``[card]`` and ``[key]``.
+E-mail addresses, phone numbers, card and account numbers, and keys become ``[e-mail]``, ``[phone]``, ``[card]``,
+``[account]`` and ``[key]``.
 ``phonenumbers`` (extra ``redact``) finds phone numbers; it is slow, so it only runs on texts with enough digits.
 
 Ids and sessions must stay distinct. In them an address becomes a short hash, because ids of mails look like addresses.
@@ -12,28 +13,28 @@ from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
 from zettel.core.arguments import checked
+from zettel.core.privacy import map_keys, without
 from zettel.errors import InvalidEvent, InvalidInput, MissingExtra
 from zettel.model import MAX_NAME, Event, Source
+from zettel.text.secret_shapes import CARD as CARD_NUMBER
+from zettel.text.secret_shapes import IBAN, Secret, secrets_in
 
 from . import Record, Rejected
 from .records import ContentKeys, rejected
-from .secret_patterns import secrets_in
 
 if TYPE_CHECKING:
     from phonenumbers import PhoneNumberMatch
 
-MAIL, PHONE, CARD, KEY = "e-mail", "phone", "card", "key"
+MAIL, PHONE, CARD, ACCOUNT, KEY = "e-mail", "phone", "card", "account", "key"
 """Kinds of private data, as reports and marks name them."""
-MARK = re.compile(rf"\[(?:{MAIL}|{PHONE}|{CARD}|{KEY})\]")
+MARK = re.compile(rf"\[(?:{MAIL}|{PHONE}|{CARD}|{ACCOUNT}|{KEY})\]")
 """A mark that replaces private data."""
 
 _HASH_BYTES = 6  # of an address in a name: enough for distinct hashes in a mailbox
@@ -42,15 +43,6 @@ _MAX_TRIES = 10_000  # candidates for phone numbers in one text
 _ADDRESS = re.compile(
     r"(?<![\w.+%&-])(?!git@)\w[\w.+%&'-]{0,63}@(?!\d[\w-]*\.(?:png|jpe?g|gif|webp|heic|pdf|mp[34])\b)"  # photo@2x.png
     r"(?:(?:[^\W_]|-){1,63}\.)+(?:xn--[a-z0-9-]{1,59}|[^\W\d_]{2,24})"
-)
-_GAP = "[ \u00a0\u202f-]"
-_CARD = re.compile(
-    r"(?<!\w)(?<!\d[.,/:-])(?:"
-    rf"6\d{{3}}({_GAP}?)\d{{4}}\1\d{{4}}\1\d{{4}}\1\d{{3}}"  # 19 digits, as UnionPay's
-    rf"|(?:[46]\d|5[0-8]|2[2-7]|35)\d\d({_GAP}?)\d{{4}}\2\d{{4}}\2\d{{4}}"  # 16
-    rf"|3[47]\d{{2}}({_GAP}?)\d{{6}}\3\d{{5}}"  # American Express
-    rf"|3[0689]\d{{2}}({_GAP}?)\d{{6}}\4\d{{4}}"  # Diners Club
-    r")(?!\w)(?![.,/:-]\d)"
 )
 # International numbers: with a plus, as WhatsApp mentions and links, or with 00 and in groups.
 _MENTION = re.compile(r"(?:(?<!\w)@|(?<=wa\.me)/)(?=\d{10,15}(?!\w))")
@@ -63,6 +55,7 @@ _MONEY = r"[$€£¥]|(?<![^\W_])(?:kr|nok|sek|dkk|usd|eur|gbp|chf)\b"
 _BEFORE = re.compile(rf"(?:[#/_=]|\w-|(?<!\d)\d{{1,4}}[.,:]|(?:{_MONEY})\.?\s?)\Z", re.IGNORECASE)
 _SUM = re.compile(rf"\s?(?:%|,-|{_MONEY})", re.IGNORECASE)
 _AFTER = re.compile(r"[.,:]\d{1,3}(?!\d)|[/_=]|-\w")
+_JOINS = re.compile(r"[\w)]")  # a number to the word before it
 _CALLED = re.compile(r"\b(?:isbn|issn|ean|doi|order|invoice|ticket|ref|id)[\s:#.]{0,3}\Z", re.IGNORECASE)
 _FEW_DIGITS = 7  # in a number without its country: fewer are rare, and common in sums and years
 _DAY = re.compile(  # the year first or last, with any signs between; or a span of years
@@ -82,12 +75,6 @@ def require_region(region: str | None) -> None:
         raise MissingExtra("redacting", "redact") from error
     if region is not None and region not in phonenumbers.SUPPORTED_REGIONS:
         raise InvalidInput(f"redact_region must be a two-letter region such as NO or US, got {region!r}")
-
-
-class _Match(NamedTuple):
-    kind: str
-    start: int
-    end: int
 
 
 class Redactor:
@@ -167,29 +154,17 @@ class Redactor:
             return [self._value(inner) for inner in value]
         if not isinstance(value, dict):
             return value
-        cleaned: dict[str, JsonValue] = {}
-        for key, inner in value.items():
-            name = redacted_key = self.text(key)
-            nth = 1
-            while name in cleaned:  # two addresses as keys stay two keys
-                nth += 1
-                name = f"{redacted_key} {nth}"
-            cleaned[name] = self._value(inner)
-        return cleaned
+        return {name: self._value(inner) for _, name, inner in map_keys(value, self.text)}
 
     def _without(self, text: str, replacement: Callable[[str, str], str], *, is_name: bool) -> str:
-        for find in (_keys, _addresses, _cards, self._phones):
+        for find in (_keys, _addresses, self._phones):
             matches = list(find(text, is_name))
             if matches:
                 self._kinds += [match.kind for match in matches]
-                parts, end = [], 0
-                for kind, start, stop in matches:
-                    parts += [text[end:start], replacement(kind, text[start:stop])]
-                    end = stop
-                text = "".join((*parts, text[end:]))
+                text = without(text, matches, replacement)
         return text
 
-    def _phones(self, text: str, is_name: bool) -> Iterator[_Match]:
+    def _phones(self, text: str, is_name: bool) -> Iterator[Secret]:
         if _SEVERAL_DIGITS.search(text) is None:
             return
         spans: list[tuple[int, int]] = []
@@ -202,13 +177,12 @@ class Redactor:
                     before = text[match.start - 1 : match.start + 1] == "00"
                     spans.append((match.start - before + linked, match.end))
         if self._region is not None:
-            international = list(spans)  # in order, without overlaps
-            for match in _matches(text, self._region):
-                place = bisect_left(international, match.end, key=itemgetter(0))  # after those that start earlier
-                overlaps = place > 0 and match.start < international[place - 1][1]
-                if not overlaps and not _PLUS.search(match.raw_string) and _is_phone(text, match, is_name):
+            # Without the numbers that are found already: each costs as much again.
+            rest = without(text, [Secret(PHONE, *span) for span in spans], lambda _, number: "x" * len(number))
+            for match in _matches(rest, self._region):
+                if not _PLUS.search(match.raw_string) and _is_phone(text, match, is_name):
                     spans.append((match.start, match.end))
-        yield from (_Match(PHONE, *span) for span in sorted(spans))
+        yield from (Secret(PHONE, *span) for span in sorted(spans))
 
 
 def _matches(text: str, region: str | None) -> Iterator[PhoneNumberMatch]:
@@ -224,10 +198,11 @@ def _names_country(text: str, match: PhoneNumberMatch, linked: bool) -> bool:
     """Return whether a match is an international number and not a sum; a short one must be valid."""
     import phonenumbers
 
-    joined = not linked and re.match(r"[\w)]", text[max(0, match.start - 1) : match.start])
+    joined = not linked and _JOINS.match(text, match.start - 1) if match.start else False
     if joined or _SUM.match(text, match.end):
         return False
-    if len(phonenumbers.national_significant_number(match.number)) < _FEW_DIGITS:
+    is_short = (match.number.national_number or 0) < 10 ** (_FEW_DIGITS - 1)  # unless it begins with zeros
+    if is_short and len(phonenumbers.national_significant_number(match.number)) < _FEW_DIGITS:
         return bool(phonenumbers.is_valid_number(match.number))
     possible = phonenumbers.is_possible_number_with_reason(match.number)
     return bool(possible == phonenumbers.ValidationResult.IS_POSSIBLE)
@@ -245,30 +220,15 @@ def _is_phone(text: str, match: PhoneNumberMatch, is_name: bool) -> bool:
     return sum(map(str.isdecimal, digits_text)) >= _FEW_DIGITS and _DAY.fullmatch(digits_text) is None
 
 
-def _keys(text: str, is_name: bool) -> Iterator[_Match]:
-    end = 0
-    for _, match in sorted(secrets_in(text), key=lambda secret: secret[1].start()):
-        if match.start() >= end:
-            end = match.end()
-            yield _Match(KEY, match.start(), end)
+def _keys(text: str, is_name: bool) -> Iterator[Secret]:
+    for kind, start, end in secrets_in(text):
+        if not (is_name and kind == CARD_NUMBER and text[start:end].isdecimal()):
+            yield Secret({CARD_NUMBER: CARD, IBAN: ACCOUNT}.get(kind, KEY), start, end)
 
 
-def _addresses(text: str, is_name: bool) -> Iterator[_Match]:
+def _addresses(text: str, is_name: bool) -> Iterator[Secret]:
     if "@" in text:
-        yield from (_Match(MAIL, *match.span()) for match in _ADDRESS.finditer(text))
-
-
-def _cards(text: str, is_name: bool) -> Iterator[_Match]:
-    for match in _CARD.finditer(text):
-        digits = re.sub(r"\D", "", match.group())
-        if _luhn(digits) and not (is_name and digits == match.group()):
-            yield _Match(CARD, *match.span())
-
-
-def _luhn(digits: str) -> bool:
-    """Return whether the Luhn check digit (ISO/IEC 7812-1) is right."""
-    doubled = (divmod(2 * int(digit), 10) for digit in digits[-2::-2])
-    return (sum(map(sum, doubled)) + sum(map(int, digits[-1::-2]))) % 10 == 0
+        yield from (Secret(MAIL, *match.span()) for match in _ADDRESS.finditer(text))
 
 
 def _mark(kind: str, text: str) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pydantic import BaseModel, Field
 
 from zettel.model import Estimate, Event, Remembered, Scope, Status
 
 from . import Rejected
-from .secret_patterns import Secret
 
 OnRejected: TypeAlias = Callable[[Sequence[Rejected]], None]
 """Called with rejected records as soon as they are read."""
@@ -23,6 +22,14 @@ MAX_REJECTED_RECORDS = 1_000
 
 MAX_SECRETS = 1_000
 """Locations of secrets that a report contains at most."""
+
+
+class Secret(NamedTuple):
+    """Kind and place of a record with a secret; never the secret itself."""
+
+    kind: str
+    file: str
+    position: str
 
 
 class FileReport(BaseModel):
@@ -72,11 +79,11 @@ class ImportReport(BaseModel):
     flagged: int = 0
     """Written records whose text looks like instructions to a model."""
     redacted: dict[str, int] = Field(default_factory=dict)
-    """Redactions in the selected records by kind: e-mail, phone, card, key."""
+    """Redactions in the selected records by kind: e-mail, phone, card, key; or kinds of secrets, such as JWT."""
     secrets: list[Secret] = Field(default_factory=list)
-    """Kind and location of the first 1,000 keys and passwords in the selected records; empty if they were redacted."""
+    """Location of the first 1,000 secrets in the selected records, by kind; empty if they were redacted."""
     secrets_found: int = 0
-    """The number of keys and passwords found."""
+    """The number of secrets found: kinds per record."""
     rejected_records: list[Rejected] = Field(default_factory=list)
     """The first 1,000 rejected records; ``on_rejected`` receives all of them."""
     rejected: int = 0
