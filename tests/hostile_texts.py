@@ -29,7 +29,6 @@ from zettel.core import mentions
 from zettel.core.drafts import passages_of
 from zettel.core.privacy import SecretGuard
 from zettel.errors import BadRecord, ZettelError
-from zettel.evolve.facts import facts
 from zettel.evolve.lessons import outcomes
 from zettel.evolve.profile import statements
 from zettel.llm.answer_parsing import items
@@ -44,6 +43,7 @@ from zettel.search.question_kind import asks_about_past, asks_for_many
 from zettel.text.clauses import find_owner, parse_clauses
 from zettel.text.dates import find_dates
 from zettel.text.extraction import is_question, sentences, tags_of
+from zettel.text.facts import facts
 from zettel.text.filler import is_filler
 from zettel.text.index import index_note
 from zettel.text.instructions import flags_of

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.evolve.facts import MAX_CHARS, Fact, belongings, facts, facts_are_read
-from zettel.evolve.frames import language
 from zettel.evolve.same_matter import concern_same_matter
-from zettel.evolve.values import Value, exclude, read_value
 from zettel.model import Kind, Note
+from zettel.text.facts import MAX_CHARS, Fact, belongings, facts, facts_are_read
+from zettel.text.frames import language
+from zettel.text.values import Value, exclude, read_value
 
 NOON = datetime(2024, 10, 5, 12, tzinfo=timezone.utc)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from zettel.evolve.facts import ANY, HAS, Fact, belongings, endings, facts
-from zettel.evolve.frames import language, language_codes, language_of
 from zettel.model import Kind, Note
+from zettel.text.facts import ANY, HAS, Fact, belongings, endings, facts
+from zettel.text.frames import language, language_codes, language_of
 
 OCTOBER = datetime(2024, 10, 5, tzinfo=timezone.utc)
 FRAMES: dict[str, list[dict[str, Any]]] = {
-    code: json.loads(files("zettel.evolve").joinpath("languages", f"{code}.json").read_text("utf-8"))["frames"]
+    code: json.loads(files("zettel.text").joinpath("languages", f"{code}.json").read_text("utf-8"))["frames"]
     for code in language_codes()
 }
 EXAMPLES = [

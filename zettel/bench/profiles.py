@@ -21,8 +21,6 @@ from zettel import AsyncMemory
 from zettel.embed import load_embedder
 from zettel.errors import BadRecord, InvalidInput
 from zettel.evolve.about import Place, inputs
-from zettel.evolve.facts import own_words
-from zettel.evolve.frames import ABOUT_NUMBERS, Language, language
 from zettel.evolve.profile import (
     MAX_STATEMENT,
     MIN_STATEMENT,
@@ -39,6 +37,8 @@ from zettel.llm.prompt_lines import clip
 from zettel.model import Event, Kind, Scope
 from zettel.model.tags import PROFILE
 from zettel.text.extraction import sentences
+from zettel.text.facts import own_words
+from zettel.text.frames import ABOUT_NUMBERS, Language, language
 
 from . import chats
 from .changes import MODEL

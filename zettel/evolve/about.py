@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import log
 from typing import NamedTuple
 
-from zettel.evolve.frames import Language
+from zettel.text.frames import Language
 
 LONG = 100
 """Characters from which a longer sentence weighs no more: it is about more, but also about other matters."""

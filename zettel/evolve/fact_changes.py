@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from zettel.core.authority import may_replace
-from zettel.evolve.facts import ANY, Fact, belongings, endings, facts
-from zettel.evolve.values import exclude, is_named, is_time, is_town
 from zettel.model import Link, LinkType, Note
+from zettel.text.facts import ANY, Fact, belongings, endings, facts
 from zettel.text.tokens import tokenize
+from zettel.text.values import exclude, is_named, is_time, is_town
 
 CHANGE_WEIGHT = 0.9
 """The weight of these links: the newer note is nearly as good an answer as the older one."""

@@ -6,7 +6,7 @@ numbers; zettel quotes statements, so that each one can be traced. A statement i
 last weeks and nothing like it was stated before, else **lasting**. One mention suffices. A fact that a later statement
 replaced is left out, and of similar statements only the best is shown.
 
-Statements are sentences with a fact (:mod:`zettel.evolve.facts`) or many cues of one (:mod:`zettel.evolve.about`), and
+Statements are sentences with a fact (:mod:`zettel.text.facts`) or many cues of one (:mod:`zettel.evolve.about`), and
 facts that a model wrote ("Ann lives in Oslo.") about a speaker.
 """
 
@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from zettel.evolve.about import Place, weight_about
 from zettel.evolve.fact_changes import replaces
-from zettel.evolve.facts import MAX_CHARS as MAX_NOTE
-from zettel.evolve.facts import Fact, expanded, facts, own_words
-from zettel.evolve.frames import language_of
 from zettel.evolve.insights import MAX_TERM, span
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, implied_role
 from zettel.text.extraction import is_question, sentences
+from zettel.text.facts import MAX_CHARS as MAX_NOTE
+from zettel.text.facts import Fact, expanded, facts, own_words
+from zettel.text.frames import language_of
 from zettel.text.tokens import tokenize
 
 PEOPLE = 3

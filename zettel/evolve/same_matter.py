@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from zettel.evolve.facts import Fact, facts
 from zettel.model import Note
 from zettel.text.background import rarity_of
+from zettel.text.facts import Fact, facts
 from zettel.text.tokens import tokenize
 
 MIN_OVERLAP = 0.5

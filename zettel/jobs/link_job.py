@@ -27,7 +27,6 @@ from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelItem, InvalidModelOutput
 from zettel.evolve.fact_changes import announced, change_links
-from zettel.evolve.facts import states_facts
 from zettel.evolve.same_matter import concern_same_matter
 from zettel.jobs.annotation_writer import is_outdated
 from zettel.jobs.spec import JobHandler, JobLane, JobSpec, Pause
@@ -47,6 +46,7 @@ from zettel.ports.operations import Op, StaleLease
 from zettel.ports.query import Filter, SearchRequest
 from zettel.scoring.consensus import as_contradiction, weighed_link
 from zettel.search.searcher import Searcher
+from zettel.text.facts import states_facts
 from zettel.text.index import vector_text
 
 PART = 256

@@ -1,6 +1,6 @@
 """Finds the notes that state the fact which a question of a user asks for: "Where do I live?" asks for a home.
 
-Questions and statements are read by the same patterns (:mod:`zettel.evolve.frames`), so that "I moved to Graz for a new
+Questions and statements are read by the same patterns (:mod:`zettel.text.frames`), so that "I moved to Graz for a new
 job" answers although it shares no word with the question.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from zettel.evolve.facts import Fact, Owner, expanded, facts, owner_of
-from zettel.evolve.frames import language, language_codes
+from zettel.text.facts import Fact, Owner, expanded, facts, owner_of
+from zettel.text.frames import language, language_codes
 from zettel.text.tokens import tokenize
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 "My wife works at Google." is a fact about the speaker's wife with the attribute ``work`` and the value "Google". Only
 statements count: no questions, suppositions, plans, reports of others, quotations, code, or states of the past. The
-patterns are those of the text's language (:mod:`zettel.evolve.frames`); without any there are no facts.
+patterns are those of the text's language (:mod:`zettel.text.frames`); without any there are no facts.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
-from zettel.evolve.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, towns
-from zettel.evolve.values import Value, day_end, liking, read_value
 from zettel.model import Kind, Note, implied_role
 from zettel.text.dates import placed_dates
 from zettel.text.extraction import is_question, sentences
+from zettel.text.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, towns
 from zettel.text.tokens import tokenize
+from zettel.text.values import Value, day_end, liking, read_value
 
 MAX_CHARS = 4000
 """Longer texts are documents."""

@@ -46,7 +46,7 @@ thing whose new value the next clause states (``topics``); ``examples``: [text, 
 The attribute "any" is for ends that name only a value ("I cancelled Netflix").
 
 **Pattern.** A regular expression that matches a clause from its first word. ``_`` is for spaces, and ``{part}`` for
-a part of the fact: a value of a kind (``{place}``, ``{amount}``, ``{day}``, see :mod:`zettel.evolve.values`), the name
+a part of the fact: a value of a kind (``{place}``, ``{amount}``, ``{day}``, see :mod:`zettel.text.values`), the name
 of a class, ``{class}`` for any product, ``{thing}``, the name of a list in ``heads``, or whose the fact is
 (``{subject}``, ``{first}``, ``{mine}``, ``{owner}``, ``{person}``). ``{words}`` are one to four other words.
 
@@ -64,7 +64,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from zettel.evolve.pattern_cues import pattern_cues
+from zettel.text.pattern_cues import pattern_cues
 from zettel.text.tokens import tokenize
 
 Exclusive: TypeAlias = Literal["dated", "marked", "known", "never"]
@@ -228,7 +228,7 @@ class Language:
 @cache
 def language_codes() -> tuple[str, ...]:
     """Return the codes of the languages that have frames."""
-    names = sorted(file.name for file in files("zettel.evolve").joinpath(_FOLDER).iterdir())
+    names = sorted(file.name for file in files("zettel.text").joinpath(_FOLDER).iterdir())
     return tuple(name.removesuffix(".json") for name in names if re.fullmatch(r"[a-z]{2,3}\.json", name))
 
 
@@ -266,7 +266,7 @@ def _frequent_words() -> dict[str, frozenset[str]]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(files("zettel.evolve").joinpath(_FOLDER).joinpath(name).read_text("utf-8"))
+    content: dict[str, Any] = json.loads(files("zettel.text").joinpath(_FOLDER).joinpath(name).read_text("utf-8"))
     return content
 
 

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from typing import NamedTuple
 
-from zettel.evolve.frames import Language, regions, towns
+from zettel.text.frames import Language, regions, towns
 from zettel.text.tokens import tokenize
 
 
