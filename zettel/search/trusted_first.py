@@ -30,9 +30,9 @@ AHEAD = 3
 """Other notes that rank before a doubtful one."""
 FIRST = 5
 """First notes of full trust, one of which has to fit the question."""
-MIN_COVERAGE = 0.25
+MIN_COVERAGE = 0.3
 """Least share of the question's words, by rarity, in a note that fits it."""
-MIN_COSINE = 0.4
+MIN_COSINE = 0.45
 """Least cosine of a note that fits the question in other words."""
 MIN_SCORE = 0.1
 """Least score of a note that fits it."""

@@ -1,1 +1,1 @@
-"""Text analysis with pure functions: tokens, names, dates, statements, and the index entries of a note."""
+"""Text analysis with pure functions: tokens, names, dates, statements, facts, secrets, and a note's index entries."""
