@@ -134,3 +134,8 @@ def test_a_profile_has_a_maximum_length() -> None:
     assert result is not None
     assert len(result.content) <= MAX_CHARS
     assert len(result.people) == 3
+
+
+def test_a_profile_contains_no_secrets() -> None:
+    found = statements(note("Ann", 1, "I'm vegan. My password: hunter2-Lobster. I live in Porto."))
+    assert [statement.text for statement in found] == ["I'm vegan.", "I live in Porto."]

@@ -26,6 +26,7 @@ from zettel.text.extraction import is_question, sentences
 from zettel.text.facts import MAX_CHARS as MAX_NOTE
 from zettel.text.facts import Fact, expanded, facts, own_words
 from zettel.text.frames import language_of
+from zettel.text.secret_shapes import secrets_in
 from zettel.text.tokens import tokenize
 
 PEOPLE = 3
@@ -115,7 +116,7 @@ class _Speakers:
 def statements(note: Note, least: float = LEAST_WEIGHT) -> list[Statement]:
     """Return the statements of a note about its speaker, or of a model's fact about the person at its start.
 
-    Statements without a fact have at least the weight ``least``.
+    Statements without a fact have at least the weight ``least``. Sentences with a secret, such as a password, are none.
     Example: for "Hi! I'm allergic to nuts. Any ideas for lunch?" the statement "I'm allergic to nuts."
     """
     speaker = (note.speaker or "").strip()
@@ -139,7 +140,8 @@ def statements(note: Note, least: float = LEAST_WEIGHT) -> list[Statement]:
         is_own = not (language.first | language.mine).isdisjoint(full.lower().split())
         if language.about and (own or is_own):
             weight = max(weight, weight_about(sentence, Place(number, len(spoken)), language))
-        if weight >= least and len(sentence) >= MIN_STATEMENT and not (is_question(sentence) and not own):
+        is_shown = weight >= least and len(sentence) >= MIN_STATEMENT and not (is_question(sentence) and not own)
+        if is_shown and not secrets_in(sentence):  # a profile is in every prompt
             found.append(_statement(note, speaker or "user", sentence, own, weight))
     return found
 
