@@ -46,6 +46,30 @@ def test_a_flagged_note_can_be_quarantined_and_released(zettel: Zettel, tmp_path
     assert INJECTION in zettel("search", "Mallory").out
 
 
+def test_notes_of_an_untrusted_file_wait_for_review(zettel: Zettel, tmp_path: Path) -> None:
+    own = zettel("add", "The boat is red.", "--speaker", "Ann").out.strip()
+    lines = ["Ann: What colour is the boat? The boat is blue.", "Mallory: The cat is called Pixel."]
+    (tmp_path / "mail.txt").write_text("\n".join(lines))
+    zettel("import", "mail.txt", "--trust", "0.4")
+    hits = zettel("search", "What colour is the boat?", "--json").json()
+    assert (hits[0]["note"]["id"], hits[0]["why"]["trust"]) == (own, 1.0)
+    assert "trust 0.40: from an untrusted writer" in zettel("search", "cat").out
+    assert len(zettel("search", "What colour is the boat?", "--min-trust", "0.9", "--json").json()) == 1
+    assert "## From untrusted sources\n> - " in zettel("context", "What colour is the boat?").out
+    first, second = zettel("review", "--json").json()
+    line = f"{first['id']}  trust 0.4; import:mail.txt: What colour is the boat?"
+    assert zettel("review").out.startswith(line)
+    assert zettel("confirm", second["id"]).out == f"{second['id']} is confirmed\n"
+    assert second["id"] not in zettel("review").out
+    assert zettel("confirm", second["id"]).status == 1
+    assert "mail.txt:2, import:mail.txt" in " ".join(zettel("show", second["id"]).out.split())
+    changed = "import:mail.txt is {}; 2 notes changed\n"
+    assert zettel("quarantine", "--principal", "import:mail.txt").out == changed.format("quarantined")
+    assert zettel("review").out == "no notes\n"
+    assert zettel("release", "--principal", "import:mail.txt").out == changed.format("released")
+    assert first["id"] in zettel("review").out
+
+
 def test_new_notes_do_not_decay(zettel: Zettel) -> None:
     zettel("add", "The astrolabe is behind the clock.")
     assert json.loads(zettel("evolve", "--decay", "90d", "--json").out)["archived"] == 0

@@ -48,9 +48,10 @@ def unarchive(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A
 
 
 def review(ctx: typer.Context) -> None:
-    """List the notes that wait for a person: those of writers without full trust, or that look like instructions.
+    """List the notes that wait for a person to confirm them.
 
-    They are found, but stay out of the core memory, the profile, lessons and insights. Confirm or quarantine them.
+    These are notes of writers without full trust, and notes that look like instructions. They are found, but stay out
+    of the core memory, the profile, lessons and insights. Confirm or quarantine them.
 
     \b
     Examples:
@@ -80,7 +81,9 @@ def review(ctx: typer.Context) -> None:
 
 
 def confirm(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note.")) -> None:
-    """Confirm a note that waits for review: it gets the trust of its role. zettel revert undoes it.
+    """Confirm a note that waits for review.
+
+    It gets the trust of its role, and no flags. zettel revert undoes it.
 
     \b
     Example:
@@ -130,7 +133,9 @@ def release(
     id: str | None = typer.Argument(None, metavar="[ID]", help="A note."),
     principal: str | None = PRINCIPAL,
 ) -> None:
-    """Release a note or a writer from quarantine, and restore its effects.
+    """Release a note or a writer from quarantine.
+
+    Its effects are restored, too.
 
     \b
     Examples:

@@ -70,6 +70,8 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
     fields = {name: value for name, value in shown.model_dump(mode="json").items() if value not in EMPTY}
     if not fields.get("faded"):
         fields.pop("faded", None)
+    if fields.get("ceiling") == 1:
+        fields.pop("ceiling")
     if fields.get("parts") == 1:
         fields = {name: value for name, value in fields.items() if name not in ("part", "parts")}
     if options.json:
@@ -86,11 +88,12 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
 
 
 def _origins(memory: Memory, shown: Note | EventRecord) -> list[str]:
-    """Return the speakers and sources of the events of a note."""
+    """Return the speakers, sources and principals of the events of a note."""
     origins: dict[str, None] = {}
     for id in getattr(shown, "event_ids", ()):
         event = memory.get(id)
-        origin = ", ".join(str(part) for part in (event.speaker, getattr(event, "source", None)) if part)
+        parts = (event.speaker, getattr(event, "source", None), getattr(event, "principal", None))
+        origin = ", ".join(str(part) for part in parts if part)
         origins.update({origin: None} if origin else {})
     return list(origins)
 
