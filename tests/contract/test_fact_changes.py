@@ -179,6 +179,28 @@ def test_an_announced_change_takes_effect_on_its_day(memory: Memory) -> None:
     assert note(memory, new).valid_from == datetime(2024, 10, 5, 10, tzinfo=timezone.utc)
 
 
+def test_a_statement_with_a_named_end_is_past_afterwards(memory: Memory) -> None:
+    id = memory.add("I'm on holiday until 20 May.", role="user", occurred_at="2024-05-01T10:00Z")
+    memory.add("The lake is warm.", role="user", occurred_at="2024-05-02T10:00Z")
+    memory.flush()
+    end = datetime(2024, 5, 21, tzinfo=timezone.utc)
+    assert note(memory, id).valid_to == end
+    question = "Am I on holiday?"
+    assert id in {hit.note.id for hit in memory.search(question, current_only=True, now="2024-05-10")}
+    assert id not in {hit.note.id for hit in memory.search(question, current_only=True, now="2024-06-10")}
+    memory.revert(id, 1)
+    memory.add("I'm on holiday in Greece, and the sea is warm.", role="user", occurred_at="2024-05-03T10:00Z")
+    memory.flush()
+    assert note(memory, id).valid_to is None, "a reverted decision is not made again"
+
+
+def test_a_context_marks_plans_whose_day_is_past(memory: Memory) -> None:
+    memory.add("My flight to Rome is on 3 May.", role="user", occurred_at="2024-04-20T10:00Z")
+    memory.flush()
+    assert "(past)" not in memory.context("When is my flight?", now="2024-05-03T08:00Z")
+    assert "My flight to Rome is on 3 May. (past)" in memory.context("When is my flight?", now="2024-05-04T08:00Z")
+
+
 @pytest.mark.parametrize("accepted", [True, False])
 def test_a_model_judges_what_the_rules_propose(url: Any, accepted: bool) -> None:
     """Declined pairs are not linked, though the rules are certain of them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from zettel.core.authority import may_replace
 from zettel.core.commit import Clock, Commits
@@ -26,6 +27,7 @@ from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelItem, InvalidModelOutput
+from zettel.evolve.expiry import expiry
 from zettel.evolve.fact_changes import announced, change_links
 from zettel.evolve.same_matter import concern_same_matter
 from zettel.jobs.annotation_writer import is_outdated
@@ -230,14 +232,23 @@ class LinkJob(JobHandler):
                 links[id] = (*links.get(id, ()), *weighed)
             for id, (decisions, _) in decided.items():
                 links[id] = _joined(links.get(id, ()), decisions, notes, clock)
-            changing = [id for id, made in links.items() if id in notes and (made or notes[id].version > 1)]
+            ends = {id: end for id in links if id in notes and (end := expiry(notes[id])) is not None}
+            changing = [id for id in links if id in notes and (links[id] or id in ends or notes[id].version > 1)]
             starts = {link.source for id in changing for link in links[id]}  # a late note's successor starts its link
             histories = Rows(await self._store.histories(scope, sorted(starts.union(changing))))
             ops: list[Op] = []
             for id in changing:
                 history, own = histories[id], _not_reverted(id, links[id], histories)
                 former = live_revisions(history.revisions, JobKind.LINK)
-                if not own and not any(r.links or r.change for r in former):
+                change: dict[str, Any] = {}
+                if id in ends:
+                    change["valid_to"] = ends[id]
+                if any(link.type is LinkType.SUPERSEDES and link.source == id for link in own):
+                    start = announced(notes[id])
+                    if start is not None:
+                        change["valid_from"] = start
+                change = _undecided(history, change)
+                if not own and not change and not any(r.links or r.change for r in former):
                     continue
                 cause = decided[id][1] if id in decided else Cause(by=JobKind.LINK, note=id)
                 sources = {id}.union(*((link.source, link.target) for link in own))
@@ -245,11 +256,6 @@ class LinkJob(JobHandler):
                     sources.update(note.id for note in shown)
                 inputs = tuple(Input(source, notes[source].version) for source in sorted(sources))
                 undoes = versions_by(history, JobKind.LINK)
-                change = {}
-                if any(link.type is LinkType.SUPERSEDES and link.source == id for link in own):
-                    start = announced(notes[id])
-                    if start is not None and "valid_from" not in set_by_people(history):
-                        change["valid_from"] = start
                 ops.append(revised(history, clock, cause, change, links=own, undoes=undoes, inputs=inputs))
             return ops + (finish(job for job in jobs if job.note in notes) if done else [])
 
@@ -268,6 +274,12 @@ class LinkJob(JobHandler):
             if links := change_links(notes[near.note], others, clock.recorded_at):
                 changes[near.note] = links
         return changes
+
+
+def _undecided(history: NoteHistory, change: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that no person set, and no person reverted to what they were."""
+    remaining, _ = not_reverted(history, change, ())
+    return {name: value for name, value in remaining.items() if name not in set_by_people(history)}
 
 
 def _not_reverted(id: str, links: tuple[Link, ...], histories: Mapping[str, NoteHistory]) -> tuple[Link, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timezone
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -104,15 +105,16 @@ async def context(
 
     (hits,) = await search_many(memory, [question], scope=scope, **_packed(question, search))
     questions = await _questions(memory, hits, scope, search)
+    today = moment_of("now", search.get("now") or search.get("as_of")) or datetime.now(timezone.utc)
     if not profile or search.get("as_of") is not None or search.get("known_at") is not None:
-        return pack(hits, max_tokens, questions=questions, omit_flagged=omit_flagged)
+        return pack(hits, max_tokens, questions=questions, omit_flagged=omit_flagged, today=today)
 
     from zettel.model.tags import PROFILE
 
     profiles = (await list_(memory, kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
     others = [hit for hit in hits if hit.note.id not in {note.id for note in profiles}]
     opening = profiles[0].content if profiles else ""
-    return pack(others, max_tokens, opening, questions, omit_flagged=omit_flagged)
+    return pack(others, max_tokens, opening, questions, omit_flagged=omit_flagged, today=today)
 
 
 async def _questions(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import time
+from datetime import datetime, time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +15,7 @@ from zettel.core.authority import FULL_TRUST, is_on_probation, trust
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind
 from zettel.search.passage import CUT, marked_passage
+from zettel.text.facts import facts
 from zettel.text.tokens import UNSPACED
 from zettel.text.wording import normalized
 
@@ -37,6 +38,8 @@ MIN_WORDS = 3
 """Shorter statements ("Yes, please") depend on the message before, so each of them is packed."""
 LISTED_DAYS = 3
 """Most other days of a repeated statement that are listed; more become a count and a period."""
+PAST = "past"
+"""Remark on a plan whose day is past."""
 FACTS = "## Facts"
 """Heading of facts and conclusions, which precede messages."""
 UNTRUSTED = "## From untrusted sources"
@@ -64,6 +67,7 @@ def pack(
     questions: Mapping[str, Note] = MappingProxyType({}),
     *,
     omit_flagged: bool = False,
+    today: datetime | None = None,
 ) -> str:
     """The ``hits`` (best first) that fit into ``max_tokens``: facts first, then messages under a heading for each day.
 
@@ -73,8 +77,10 @@ def pack(
 
     Of hits of a speaker with the same wording only the first is packed, with the days of the others. Left out are facts
     whose messages are packed, hits that repeat a line of ``opening``, and with ``omit_flagged`` those with flags.
+    Plans for a day before ``today`` are marked as past.
     """
     hits = [hit for hit in hits if not (omit_flagged and hit.note.flags)]
+    hits = [_marked_as_past(hit, today) for hit in hits] if today else hits
     head = _first_lines(opening, int(OPENING_SHARE * max_tokens)) if opening else ""
     if head:
         rest = _pack(_without(hits, head), max(max_tokens - estimate_tokens(f"{head}\n\n"), 0), questions)
@@ -108,6 +114,14 @@ def _pack(hits: Sequence[Hit], max_tokens: int, questions: Mapping[str, Note]) -
         return _cut(_render([_entry((statements or [best])[0])]), max_tokens)
     events = {entry.event for entry in entries}
     return _render([entry._replace(asked="") if entry.question_event in events else entry for entry in entries])
+
+
+def _marked_as_past(hit: Hit, today: datetime) -> Hit:
+    """Return the hit, with a remark if its note only states a plan whose day is past: "My flight is on 3 May."."""
+    days = [fact.expires for fact in facts(hit.note) if fact.sense != "ends"]
+    if not days or hit.note.valid_to is not None or any(day is None or day > today for day in days):
+        return hit
+    return hit.model_copy(update={"why": hit.why.model_copy(update={"time": PAST})})
 
 
 class _Statement(NamedTuple):
@@ -228,7 +242,7 @@ def _entry(statement: _Statement) -> _Entry:
     hit, note = statement.hit, statement.hit.note
     is_fact = note.kind is not Kind.EPISODIC
     notes = (note, *statement.repeats)
-    validity = hit.why.time if note.valid_to else ""
+    validity = hit.why.time if note.valid_to or hit.why.time == PAST else ""
     disputed = "" if hit.why.disputed is None else "disputed: {} for, {} against".format(*hit.why.disputed)
     remarks = [text for text in (validity, _repeated(notes) or repetition(note), disputed, _warning(note)) if text]
     line = _line(note, is_fact or statement.quoted, remarks)

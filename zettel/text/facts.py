@@ -140,7 +140,7 @@ def _read(note: Note) -> _Reading:
 
 @lru_cache(maxsize=CACHED)
 def _read_text(content: str, speaker: str, stated_at: datetime | None) -> _Reading:
-    language, texts = _asserted(content)
+    language, texts = asserted_sentences(content)
     if language is None:
         return _Reading()
     read = [_Sentence(text, speaker, stated_at, language) for text in texts]
@@ -162,8 +162,8 @@ def _owned(content: str, speaker: str, language: Language) -> Iterator[Fact]:
             )  # fmt: skip
 
 
-def _asserted(content: str) -> tuple[Language | None, list[str]]:
-    """Return the language of a text and its sentences that are neither asked, quoted nor reported."""
+def asserted_sentences(content: str) -> tuple[Language | None, list[str]]:
+    """Return the language of a text, None if it has no frames, and the sentences that its writer states."""
     if len(content) > MAX_CHARS or content.isupper():
         return None, []
     language = language_of(content)
@@ -396,7 +396,7 @@ class _Sentence:
         language = self._language
         frame, pattern, groups, owner, value, thing, rest = matched
         is_day = groups.get("day") is not None
-        days = placed_dates(_in_english(value.text, language), self._stated_at, direction=1) if is_day else []
+        days = placed_dates(in_english(value.text, language), self._stated_at, direction=1) if is_day else []
         around = " ".join((opening, value.text if is_day else "", rest, self._break))
         is_temporary = self._is_temporary or bool(language.temporary.search(around))
         return Fact(
@@ -418,7 +418,7 @@ class _Sentence:
 
     def _effective(self, text: str) -> datetime | None:
         """Return the start of a time in the future from which a statement is true: "from January"."""
-        text = _in_english(text, self._language)
+        text = in_english(text, self._language)
         if self._stated_at is None:
             return None
         direction = 1 if self._language.future.search(text) else None
@@ -428,7 +428,7 @@ class _Sentence:
         return None
 
 
-def _in_english(text: str, language: Language) -> str:
+def in_english(text: str, language: Language) -> str:
     """Return a text with English names of months, so that its dates are found."""
 
     def english(match: re.Match[str]) -> str:

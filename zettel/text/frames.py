@@ -34,6 +34,7 @@ Expressions:
 - ``now`` (marks of a change), ``corrects``, ``adds`` ("also"), ``future``, ``former`` ("used to"), ``temporary``,
   ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("thinks"), ``quotes`` (requests about a text).
 - ``effective``: what precedes a starting day, searched in the text before the day, ``|`` and the day.
+- ``ends``: what precedes the last day of a statement ("until"); may be missing.
 - ``clock``: a time of day, with groups named ``hour…`` and ``minute…``, or ``halfpast`` or ``halfto`` an hour.
 - ``asks``: for an attribute, patterns of whole questions for it, with the parts of a frame.
 - ``about``: [expression, weight] for each cue of a sentence about its speaker; ``about_numbers``: the weights of its
@@ -171,6 +172,7 @@ class Language:
     quotes: re.Pattern[str]
     letter: re.Pattern[str]
     effective: re.Pattern[str]
+    ends: re.Pattern[str] | None
     clock: re.Pattern[str]
     date: re.Pattern[str]
     weekday: re.Pattern[str]
@@ -344,6 +346,7 @@ def _language(data: dict[str, Any]) -> Language:
         quotes=expression(data["quotes"]),
         letter=expression(data["letter"], re.IGNORECASE | re.MULTILINE | re.DOTALL),
         effective=expression(data["effective"]),
+        ends=expression(data["ends"]) if "ends" in data else None,
         clock=expression(data["clock"]),
         date=re.compile(
             rf"\b(?P<day>{day})\s(?:of\s)?(?P<month>{month})\b|\b(?P<month2>{month})\s(?:the\s)?(?P<day2>{day})\b"
