@@ -99,5 +99,5 @@ def test_the_context_command_searches_in_rounds(zettel: Zettel, store: Path, ope
     result = zettel("context", QUESTION, "--rounds", "2", "--profile", *common)
     assert (result.status, result.err) == (
         1,
-        "zettel: --profile cannot be combined with --rounds: leave one of them out\n",
+        "zettel: --profile and --omit-flagged cannot be combined with --rounds: leave one of them out\n",
     )

@@ -111,7 +111,7 @@ def test_every_operation_is_known_here() -> None:
     """A new operation that writes text needs a door above, or its name here."""
     assert {name for name in vars(write) if isinstance(getattr(write, name), FunctionType)} & OPERATIONS.keys() == {
         "add_many_report", "update", "link", "resolve", "quarantine",  # with a text: tested here
-        "archive", "delete", "delete_scope", "release", "revert", "revert_effects", "unarchive", "unlink",
+        "archive", "delete", "delete_scope", "release", "revert", "revert_effects", "unarchive", "unlink", "confirm",
     }  # fmt: skip
 
 

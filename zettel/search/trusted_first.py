@@ -35,7 +35,9 @@ MIN_COVERAGE = 0.3
 MIN_COSINE = 0.45
 """Least cosine of a note that fits the question in other words."""
 MIN_SCORE = 0.1
-"""Least score of a note that fits it."""
+"""Least score of a note that fits it, if its cosine is at least MIN_OWN_COSINE: a score also counts the words of its
+neighbours, which may be doubtful."""
+MIN_OWN_COSINE = 0.25
 MAX_TRUST = 0.5
 """Highest trust of a text that is doubtful for repeating the question: that of tools and documents."""
 MIN_REPEATED = 0.7
@@ -71,7 +73,7 @@ def fits_any(question: Question, candidates: Candidates, rows: Sequence[int], sc
     first = np.array(rows[:FIRST], np.int64)
     least = MIN_COVERAGE * max(float(question.rarity.sum()), 1e-9)
     fits = ((candidates.tf[first] > 0) @ question.rarity >= least) | (candidates.cosine[first] >= MIN_COSINE)
-    fits |= score[first] >= MIN_SCORE
+    fits |= (score[first] >= MIN_SCORE) & (candidates.cosine[first] >= MIN_OWN_COSINE)
     return bool((fits & ~candidates.is_question[first] & ~outdated(candidates, question.valid_at)[first]).any())
 
 

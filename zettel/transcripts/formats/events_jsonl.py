@@ -24,7 +24,7 @@ from zettel.transcripts.records import ContentKeys, record, rejected
 name = "jsonl"
 local_times = True
 
-STORE_FIELDS = frozenset({"event_id", "seq", "recorded_at", "revises", "notes"})
+STORE_FIELDS = frozenset({"event_id", "seq", "recorded_at", "revises", "principal", "ceiling", "notes"})
 """Fields that a store adds to an event; an export may contain them, an import ignores them."""
 
 EVENT_KEYS = Event.model_fields.keys() | STORE_FIELDS | {"id"}
