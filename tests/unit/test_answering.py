@@ -16,7 +16,6 @@ from zettel.model import Kind, LinkType, Note
 from zettel.scoring.answering import ANSWER_DEPTH, order_answers, parse_state_question
 from zettel.scoring.fusion import FusionScorer
 from zettel.search.answer_order import reorder_by_answer, replaced
-from zettel.search.asked_fact import CERTAIN
 from zettel.search.question import parse_question
 from zettel.search.searcher import _answer_depth
 
@@ -206,7 +205,7 @@ def test_an_insight_stays_after_the_examined_notes() -> None:
     notes = {f"n_{place}": _note(place, text) for place, text in enumerate(texts)}
     rows, changed, worth = reorder_by_answer(question, candidates, score, [0, 1, 2], notes, most=20)
     assert rows == [1, 0, 2]
-    assert changed.tolist() == pytest.approx([0.4, CERTAIN, 0.9])
+    assert changed.tolist() == pytest.approx([0.4, 0.5, 0.9])
     assert worth.keys() == {0, 1}
     rows, *_, worth = reorder_by_answer(question, candidates, score, [2, 0, 1], notes, most=20, insights=True)
     assert worth.keys() == {0, 1, 2}

@@ -48,7 +48,7 @@ class AskedFact(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def asked_fact(text: str) -> AskedFact | None:
-    """Return the fact that a question asks for, None if it asks for anything else.
+    """Return the fact about the user that a question asks for, None if it asks for anything else.
 
     >>> asked_fact("Where does my wife work?").attribute
     'work'
@@ -64,7 +64,7 @@ def asked_fact(text: str) -> AskedFact | None:
                 continue
             groups = match.groupdict()
             owner = owner_of(groups.get("subject") or own.me, USER, own)
-            if owner is not None:
+            if owner is not None and USER in owner.person:  # of others, changes are often only implied
                 return AskedFact(owner, attribute, frozenset(tokenize(groups.get("thing") or "")))
     return None
 
@@ -89,9 +89,7 @@ def _states(asked: AskedFact, fact: Fact, note: Note) -> bool:
         return False
     if fact.owner.path != asked.owner.path or (asked.thing and asked.thing != fact.thing):
         return False
-    if USER in asked.owner.person:
-        return note.role == USER and fact.owner.person == frozenset((note.speaker or USER).lower().split())
-    return not asked.owner.person.isdisjoint(fact.owner.person)
+    return note.role == USER and fact.owner.person == frozenset((note.speaker or USER).lower().split())
 
 
 def _time(note: Note) -> float:
