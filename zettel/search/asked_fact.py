@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.text.facts import Fact, Owner, expanded, facts, owner_of
-from zettel.text.frames import language, language_codes
+from zettel.text.frames import asking_languages
 from zettel.text.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def asked_fact(text: str) -> AskedFact | None:
     """
     if len(text) > MAX_CHARS:
         return None
-    for code in language_codes():
-        own = language(code)
+    for own in asking_languages():
         question = _bare(expanded(text.replace("\u2019", "'").strip(), own))
         for attribute, pattern in own.asks:
             match = pattern.fullmatch(question)

@@ -162,19 +162,20 @@ def _owned(content: str, speaker: str, language: Language) -> Iterator[Fact]:
             )  # fmt: skip
 
 
-def asserted_sentences(content: str) -> tuple[Language | None, list[str]]:
+@lru_cache(maxsize=CACHED)
+def asserted_sentences(content: str) -> tuple[Language | None, tuple[str, ...]]:
     """Return the language of a text, None if it has no frames, and the sentences that its writer states."""
     if len(content) > MAX_CHARS or content.isupper():
-        return None, []
+        return None, ()
     language = language_of(content)
     if language is None or language.quotes.search(content.replace("\u2019", "'")):
-        return None, []
+        return None, ()
     text = own_words(content, language)
     if text.islower():  # "i live in porto"
         text = _WORD.sub(lambda word: word[0].title() if word[0] in towns() else word[0], text)
     text = expanded(text, language)
     stated = (_before_question(sentence, language) for sentence in sentences(text) if len(sentence) <= MAX_SENTENCE)
-    return language, [sentence for sentence in stated if sentence and not language.reported.search(sentence)]
+    return language, tuple(sentence for sentence in stated if sentence and not language.reported.search(sentence))
 
 
 def _before_question(sentence: str, language: Language) -> str:
@@ -229,6 +230,7 @@ class _Sentence:
         self._is_first = True
         self._break = ""  # what follows the clause: "while"
         self._is_introduced = False  # whether the last clause named the topic only
+        self._listed: tuple[str, list[tuple[Frame, Pattern]]] = ("", [])  # of which text, and its patterns
         self.belongings: list[Fact] = []
         self.endings: list[Fact] = []
 
@@ -330,7 +332,7 @@ class _Sentence:
         is_bare = low not in language.starting
         if is_bare and self._subject:
             forms.append(f"{self._subject} {clause}")
-        candidates = language.candidates(" ".join(forms) if len(forms) > 1 else clause)
+        candidates = self._candidates(" ".join(forms) if len(forms) > 1 else clause)
         if is_negated:
             candidates = [(frame, pattern) for frame, pattern in candidates if pattern.sense == "states"]
         candidates = [
@@ -344,6 +346,12 @@ class _Sentence:
             changes = [each for each in candidates if is_negated or each[1].sense in ("changes", "ends")]
             matched = self._first(f"{language.me} {clause}", changes)
         return matched
+
+    def _candidates(self, text: str) -> list[tuple[Frame, Pattern]]:
+        """Return the patterns that may match; a clause is read for facts, belongings and endings in turn."""
+        if self._listed[0] != text:
+            self._listed = text, self._language.candidates(text)
+        return self._listed[1]
 
     def _first(self, clause: str, candidates: Iterable[tuple[Frame, Pattern]]) -> _Match | None:
         """Return the first pattern that a clause fills, or else a topic."""

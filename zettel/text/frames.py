@@ -240,6 +240,12 @@ def language(code: str) -> Language:
     return _language(_read(f"{code}.json"))
 
 
+@cache
+def asking_languages() -> tuple[Language, ...]:
+    """Return the languages with patterns of questions; only these are compiled for a search."""
+    return tuple(language(code) for code in language_codes() if "asks" in _read(f"{code}.json"))
+
+
 def language_of(text: str) -> Language | None:
     """Return the language of a text by its frequent words; None if it has no frames."""
     words = _LETTERS.findall(text.lower())
