@@ -11,7 +11,7 @@ from datetime import datetime, time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from zettel.core.authority import FULL_TRUST, is_on_probation, trust
+from zettel.core.authority import is_on_probation, is_trusted
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind
 from zettel.search.passage import CUT, marked_passage
@@ -139,7 +139,7 @@ class _Statement(NamedTuple):
 
 def _statements(hits: Sequence[Hit]) -> list[_Statement]:
     """The hits without repeated ones, in order."""
-    has_people = any(trust(hit.note) >= FULL_TRUST for hit in hits)
+    has_people = any(is_trusted(hit.note) for hit in hits)
     groups: dict[tuple[bool, Hashable], list[Hit]] = {}
     for hit in hits:
         quoted = is_on_probation(hit.note) or (has_people and hit.note.role in _OF_OTHERS)

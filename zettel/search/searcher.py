@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 import numpy as np
 
-from zettel.core.authority import FULL_TRUST, trust
+from zettel.core.authority import is_trusted, trust
 from zettel.core.bounded_gather import bounded_gather
 from zettel.core.fold import fold
 from zettel.core.identity import new_id
@@ -224,7 +224,7 @@ class Searcher:
             ranked = without = await self._ranked_without(scope, request, ranked, excluded, notes, scorer, reads)
         if late:
             without = await self._ranked_without(scope, request, ranked, late, notes, scorer, reads)
-        full = [row for row in without.rows if trust(notes[ids[row]]) >= FULL_TRUST]
+        full = [row for row in without.rows if is_trusted(notes[ids[row]])]
         if not late or not fits_any(ranked.question, ranked.candidates, full, without.scores.score):
             return ranked, notes, None
         hidden = set(late)

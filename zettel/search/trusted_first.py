@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zettel.core.authority import FULL_TRUST, is_on_probation, trust
+from zettel.core.authority import is_on_probation, is_trusted, trust
 from zettel.scoring.ranking import Ranked, outdated
 from zettel.text.tokens import clean, words
 
@@ -48,7 +48,7 @@ MIN_PAIRS = 2
 
 def is_doubtful(note: Note, question: str) -> bool:
     """Return whether notes of full trust that fit the question rank before this one."""
-    if trust(note) >= FULL_TRUST:
+    if is_trusted(note):
         return False
     return is_on_probation(note) or (trust(note) <= MAX_TRUST and repeats_question(note, question))
 
