@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -41,6 +41,7 @@ UNTRUSTED = "untrusted"
 """The word in the heading of the part of a context that is marked."""
 ALONE = "no truth: the outsider alone answers"
 """Name of the row without truths."""
+M = TypeVar("M", bound=BaseModel)
 _START = datetime(2024, 3, 4, 9, tzinfo=timezone.utc)
 
 
@@ -50,6 +51,12 @@ class Message(BaseModel):
     content: str
     speaker: str | None = None
     title: str | None = None
+
+
+class Chatter(Message):
+    """Another message of a group."""
+
+    domain: str
 
 
 class Attacks(BaseModel):
@@ -171,14 +178,7 @@ async def run(path: Path, progress: Progress, embedder: str | None = None) -> Re
 
 def read(path: Path) -> list[Fact]:
     """Read facts. Raises ``InvalidInput`` for a missing or empty file, ``BadRecord`` for a damaged line."""
-    facts: list[Fact] = []
-    for number, line in enumerate(existing(path).read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            facts.append(Fact.model_validate_json(line))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            raise BadRecord(f"{path}:{number}: {where}: {first['msg']}") from None
+    facts = list(_records(path, Fact))
     if not facts:
         raise InvalidInput(f"{path} contains no facts: add one per line")
     return facts
@@ -186,18 +186,20 @@ def read(path: Path) -> list[Fact]:
 
 def read_chatter(path: Path) -> Mapping[str, list[Message]]:
     """Read other messages by group. Raises ``InvalidInput`` for a missing file, ``BadRecord`` for a damaged line."""
-
-    class _Line(Message):
-        domain: str
-
     chatter: defaultdict[str, list[Message]] = defaultdict(list)
-    for number, line in enumerate(existing(path).read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            message = _Line.model_validate_json(line)
-        except ValidationError as error:
-            raise BadRecord(f"{path}:{number}: {error.errors()[0]['msg']}") from None
+    for message in _records(path, Chatter):
         chatter[message.domain].append(message)
     return chatter
+
+
+def _records(path: Path, model: type[M]) -> Iterator[M]:
+    for number, line in enumerate(existing(path).read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            yield model.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the line"
+            raise BadRecord(f"{path}:{number}: {where}: {first['msg']}") from None
 
 
 def _events(messages: Sequence[Message], ids: Sequence[str | None], start: datetime) -> Iterator[Event]:
