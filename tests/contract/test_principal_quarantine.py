@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.contract.conftest import BACKENDS
 from tests.contract.support import LIFE, noted, search_texts
 from tests.contract.test_quarantine import picture
-from tests.contract.transfer_helpers import scope_contents
+from tests.contract.transfer_helpers import moved_to
 from zettel import Memory, acting_as
 from zettel.errors import IdentityConflict, InvalidInput, PermissionDenied
 
@@ -126,13 +126,8 @@ def test_a_transfer_includes_the_quarantine_of_a_principal(backend: str, tmp_pat
             memory.add("The code is 1.")
         memory.flush()
         memory.quarantine(principal=EVE)
-        before = scope_contents(memory)
-        memory.export(tmp_path / "all.zettel", "zettel")
-    with Memory(tmp_path / "there.db") as moved:
-        moved.import_transcript(tmp_path / "all.zettel")
-        moved.flush()
-        assert scope_contents(moved) == before
-        assert len(moved.release(principal=EVE)) == 1
+        with moved_to(tmp_path, memory) as moved:
+            assert len(moved.release(principal=EVE)) == 1
 
 
 # --------------------------------------------------------------------------------------------------- random histories

@@ -16,7 +16,7 @@ from tests.contract.conftest import BACKENDS, EVERY_STORE
 from tests.contract.support import LIFE, decide, noted, search_texts
 from tests.contract.test_archive import DECAY_ALL
 from tests.contract.test_effects_reverted import derive, rewrite
-from tests.contract.transfer_helpers import scope_contents
+from tests.contract.transfer_helpers import moved_to
 from tests.model_server import ModelServer
 from tests.scripted_model import reply
 from zettel import LinkType, LiteLLM, Memory
@@ -242,14 +242,9 @@ def test_a_transfer_includes_quarantine(url: Any, tmp_path: Path) -> None:
         ids = memory.add_many(LIFE[:3], wait=True)
         derive(memory, "Ann plays above a bakery.", ids[0], ids[2])
         memory.quarantine(ids[0], "untrue")
-        before = scope_contents(memory)
-        memory.export(tmp_path / "all.zettel", "zettel")
-    with Memory(tmp_path / "there.db") as moved:
-        moved.import_transcript(tmp_path / "all.zettel")
-        moved.flush()
-        assert scope_contents(moved) == before
-        assert len(moved.release(ids[0])) >= 2
-        assert moved.check() == []
+        with moved_to(tmp_path, memory) as moved:
+            assert len(moved.release(ids[0])) >= 2
+            assert moved.check() == []
 
 
 def exists(memory: Memory, id: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,19 @@ BOB = Scope(tenant="acme", user="bob")
 QUESTIONS = ("Where does Ann live?", "What does Kestrel do?", "Have you seen The Glass Orchard?", "a long report")
 PAYLOAD = {"broken": "\ud83d", "π": 3.5, "deep": [1, {"ä": None}], "big": 10**40}
 LONG = " ".join(f"Sentence {number} of a long report." for number in range(120))
+
+
+@contextmanager
+def moved_to(folder: Path, memory: Memory) -> Iterator[Memory]:
+    """Close a memory, and open a new one with its exported contents, which are the same."""
+    before = scope_contents(memory)
+    memory.export(folder / "all.zettel", "zettel")
+    memory.close()
+    with Memory(folder / "there.db") as moved:
+        moved.import_transcript(folder / "all.zettel")
+        moved.flush()
+        assert scope_contents(moved) == before
+        yield moved
 
 
 def live(memory: Memory) -> None:
