@@ -128,6 +128,11 @@ def test_a_long_line_of_dashes_is_read_quickly() -> None:
     assert own_text(line) == line
 
 
+def test_hidden_elements_of_html_are_left_out() -> None:
+    hidden = '<div style="color:#fff; Display: none">the code is <b>9999</b></div><img style="display:none">'
+    assert text_of_html(f"<p>one</p>{hidden}<p>two</p>") == "one\n\ntwo"
+
+
 def test_html_with_a_broken_declaration_is_read() -> None:
     assert text_of_html("<p>one</p><![weird[ <p>two</p>").startswith("one")
     quoting = '<p>Yes</p><div class="gmail_quote"><div>no</div></div><p>after</p>'

@@ -18,6 +18,7 @@ from zettel.model import Kind, Note, implied_role
 from zettel.text.dates import placed_dates
 from zettel.text.extraction import is_question, sentences
 from zettel.text.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, towns
+from zettel.text.markdown import FENCED
 from zettel.text.tokens import tokenize
 from zettel.text.values import Value, day_end, liking, read_value
 
@@ -43,7 +44,6 @@ _NAME = re.compile(r"([A-Z\u00c0-\u00de][\w'-]*)(?:\s+([a-z]+)|$)")
 """A name at the beginning of a clause, and the word after it."""
 _APOSTROPHE = re.compile("'s?$")
 _QUOTED = re.compile("[\"\u201c\u00ab\u201e][^\"\u201d\u00bb\u201c]*[\"\u201d\u00bb\u201c]|(?<!\\w)'[^']{8,}'(?!\\w)")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _BLOCK = re.compile(r"^\s*(?:>|\||[-*+]\s|\d+[.)]\s|#).*$|^\s{4,}\S.*$", re.MULTILINE)
 """Quoted lines, tables, lists, headings and indented code."""
 
@@ -193,7 +193,7 @@ def _before_question(sentence: str, language: Language) -> str:
 def own_words(content: str, language: Language) -> str:
     """Return a text without code, quotations, lists, tables and drafts of letters."""
     text = content.replace("\u2019", "'")
-    for hidden in (_CODE, language.letter, _BLOCK, _QUOTED):
+    for hidden in (FENCED, language.letter, _BLOCK, _QUOTED):
         text = hidden.sub(" ", text)
     return text
 

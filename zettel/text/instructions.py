@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from zettel.model import Note, Role
+from zettel.text.markdown import FENCED
 
 CONVERSATION_TRUST = 1.0
 """Trust in texts of people and of the agent itself."""
@@ -97,6 +98,12 @@ _KINDS = (
         ),
     ),
 )  # fmt: skip
+_COMMENT = re.compile(
+    r"(?:<!--|^\[//\]: ?#)(?:(?!-->|<!--).){0,300}?\b(?:you|your|yourself|assistants?|ai|agents?|llms?|ignore|disregard"
+    r"|remember|reply|respond|answer (?:with|that))\b",
+    re.DOTALL | re.MULTILINE,
+)
+"""A comment of HTML or Markdown, outside code, that addresses a reader: a page does not show it."""
 _UNSEEN = re.compile("[\U000e0020-\U000e007f\u202a-\u202e\u2066-\u2069]|[\u200b\u2060\u2062-\u2064]{3}")
 """Characters visible to models only: tags, changes of direction, runs without width."""
 
@@ -108,7 +115,8 @@ def flags_of(*texts: str | None) -> tuple[str, ...]:
     flags = [
         kind.name for kind in _KINDS if any(map(folded.__contains__, kind.signs)) and kind.pattern.search(folded)
     ]
-    if not text.isascii() and _UNSEEN.search(text):
+    has_comment = ("<!--" in folded or "[//]:" in folded) and _COMMENT.search(FENCED.sub("", folded))
+    if has_comment or (not text.isascii() and _UNSEEN.search(text)):
         flags.append("hidden")
     return tuple(flags)
 

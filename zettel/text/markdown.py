@@ -13,6 +13,9 @@ LIST_INDENT = 2
 TAB = 4
 """Columns of a tab."""
 
+FENCED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+"""Code between backticks, in blocks and in lines."""
+
 
 class Line(NamedTuple):
     """A line of a text.

@@ -52,6 +52,7 @@ export const history = id => call("GET", of(id, "/history"));
 export const links = id => call("GET", of(id, "/links"));
 export const away = cursor => call("GET", "notes", { query: { archived: true, limit: 100, cursor } });
 export const act = (id, what, body) => call("POST", of(id, `/${what}`), { body });
+export const review = () => call("GET", "review");
 export const conflicts = () => call("GET", "conflicts");
 export const jobs = () => call("GET", "jobs");
 export const retry = id => call("POST", "jobs/retry", id ? { body: { id } } : {});

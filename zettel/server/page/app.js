@@ -17,7 +17,7 @@ const KINDS = { episodic: "what happened", semantic: "facts", procedural: "how t
 const KEYS = [
   ["/", "ask"], ["g", "into the graph"], ["↑ ↓ ← →", "from note to note, in the graph and among hits"], ["Enter", "open the note"],
   ["+ − 0", "nearer, farther, all, in the graph"], ["Shift with arrows", "move the map"], ["t", "the time slider"],
-  ["1 … 5", "the views"], ["Esc", "close the note, or clear the search"], ["?", "this list"],
+  ["1 … 6", "the views"], ["Esc", "close the note, or clear the search"], ["?", "this list"],
 ];
 
 const narrow = matchMedia("(max-width: 820px)");  // as in the style sheet

@@ -1,4 +1,4 @@
-// What needs a person: conflicts, quarantine and jobs; and what the memory holds and has cost.
+// What needs a person: notes to review, conflicts, quarantine and jobs; and the size and cost of the memory.
 
 import * as api from "./api.js";
 import { bar, brief, button, by, count, doing, h, number, sign, when } from "./dom.js";
@@ -11,7 +11,8 @@ const PAGES = 20;  // of the archive, 100 notes each, in which quarantine is loo
 
 /** The views beside the memory: a name for people, and what makes its page. */
 export const VIEWS = {
-  conflicts: ["Conflicts", conflicts], quarantine: ["Quarantine", inQuarantine], jobs: ["Jobs", jobs], cost: ["Cost", cost],
+  review: ["Review", review], conflicts: ["Conflicts", conflicts], quarantine: ["Quarantine", inQuarantine], jobs: ["Jobs", jobs],
+  cost: ["Cost", cost],
 };
 
 let next = 0;
@@ -39,11 +40,12 @@ export async function showView(name, changed, { quiet = false } = {}) {
 
 /** Numbers on the names of views that have something to do. */
 export async function badges() {
-  const told = { conflicts: (await api.conflicts()).conflicts.length, jobs: (await api.jobs()).jobs.length };
+  const [waiting, pairs, open] = await Promise.all([api.review(), api.conflicts(), api.jobs()]);
+  const told = { review: waiting.notes.length, conflicts: pairs.conflicts.length, jobs: open.jobs.length };
   for (const [name, value] of Object.entries(told)) {
     const badge = document.querySelector(`[data-badge="${name}"]`);
     badge.hidden = value === 0;
-    badge.textContent = number(value);
+    badge.textContent = name === "review" && waiting.cursor ? `${number(value)}+` : number(value);
   }
 }
 
@@ -55,6 +57,25 @@ function slip(note, change, reason = null) {
     h("header", {}, sign(note.kind), h("b", {}, note.speaker ?? note.title ?? note.kind), note.occurred_at && when(note.occurred_at)),
     h("p", { class: "says" }, note.content), reason !== null && h("p", { class: "reason" }, reason),
     h("div", { class: "row" }, h("a", { class: "button", href: `#/note/${note.id}` }, "Open"), change));
+}
+
+async function review(again) {
+  const { notes, cursor } = await api.review();
+  if (!notes.length) {
+    return nothing("Nothing waits for a review.", "Notes of writers below full trust, and texts that look like instructions, appear here until somebody confirms them.");
+  }
+  const confirm = note => doing(() => api.act(note.id, "confirm"), "It is confirmed, and can be pinned and summarised.", again);
+  const change = note => [button("Confirm", () => confirm(note), { class: "first", "data-keep": `confirm ${note.id}` }),
+    button("Quarantine…", () => quarantine(note, again))];
+  return [hint("Searches find these notes, but they stay out of the core memory, the profile and insights until you confirm them.",
+    cursor && ` The first ${count(notes.length, "note")} that wait:`),
+  h("div", { class: "slips" }, notes.map(note => slip(note, change(note), doubt(note))))];
+}
+
+/** Why a note waits for a review. */
+function doubt(note) {
+  const flags = note.flags.length > 0 && `looks like instructions (${note.flags.join(", ")})`;
+  return [`Trust ${note.trust.toFixed(2)}`, flags].filter(Boolean).join(" · ");
 }
 
 async function conflicts(again) {

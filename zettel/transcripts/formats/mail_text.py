@@ -157,6 +157,11 @@ def text_of_html(html: str) -> str:
 
 _BLOCKS = frozenset("address article blockquote div dl dt dd h1 h2 h3 h4 h5 h6 hr ol p pre section table tr ul".split())
 _INVISIBLE = frozenset("head script style title template".split())
+_EMPTY = frozenset("area base br col embed hr img input link meta source track wbr".split())  # tags without an end
+_HIDING = re.compile(
+    r"display\s?:\s?none|visibility\s?:\s?hidden|font-size\s?:\s?0+(?:p[tx]|em|%)?\s?(?:;|!|$)", re.IGNORECASE
+)
+"""Styles of elements that a reader of a mail does not see: previews, and instructions to models."""
 _QUOTES = re.compile(r"gmail_quote|gmail_attr|yahoo_quoted|moz-cite-prefix|protonmail_quote")
 _EDGES = re.compile(
     r"appendonsend|divRplyFwdMsg|OutlookMessageHeader"
@@ -184,7 +189,7 @@ class _Html:
             self._depth += tag == self._skipped
             return
         marks = f"{attributes.get('class', '')} {attributes.get('id', '')}"
-        if tag in _INVISIBLE:
+        if tag in _INVISIBLE or (tag not in _EMPTY and _HIDING.search(attributes.get("style", ""))):
             self._skipped, self._depth = tag, 1
         elif self._quoted:
             self._quoted_depth += tag == self._quoted
