@@ -508,8 +508,8 @@ class Memory:
     ) -> Link:
         """Link two notes, as a revision of the ``source`` note. ``unlink`` removes the link.
 
-        ``type`` is ``RELATES``, ``SUPERSEDES`` (the target is outdated from then on) or ``CONTRADICTS``. Jobs do not
-        change this decision. Raises ``NotFound``, ``InvalidInput``.
+        ``type`` is ``RELATES``, ``SUPERSEDES`` (the target is outdated from then on), ``UPDATES`` (a part of the target
+        is outdated) or ``CONTRADICTS``. Jobs do not change this decision. Raises ``NotFound``, ``InvalidInput``.
         """
         return self._wait(partial(self._memory.link, source, target, type, reason=reason, scope=scope))
 
@@ -518,9 +518,9 @@ class Memory:
     ) -> Link:
         """Remove a link of any origin, as a revision of the note that has it, and return the link.
 
-        ``type`` is ``RELATES``, ``SUPERSEDES`` or ``CONTRADICTS``. Jobs do not make the link again; ``link`` can.
-        A note without its SUPERSEDES link is valid again: ``memory.unlink(new, old, "SUPERSEDES")``. Raises
-        ``NotFound``, and ``InvalidInput`` if the link does not exist.
+        ``type`` is ``RELATES``, ``SUPERSEDES``, ``UPDATES`` or ``CONTRADICTS``. Jobs do not make the link again;
+        ``link`` can. A note without its SUPERSEDES link is valid again: ``memory.unlink(new, old, "SUPERSEDES")``.
+        Raises ``NotFound``, and ``InvalidInput`` if the link does not exist.
         """
         return self._wait(partial(self._memory.unlink, source, target, type, scope=scope))
 

@@ -6,5 +6,5 @@ WHERE note.id STARTS WITH $note
 WITH note ORDER BY note.seq LIMIT 1
 OPTIONAL MATCH (note)-[from:FROM]->(event:Event)
 OPTIONAL MATCH (note)-[has:HAS_TERM]->(term:Term)
-OPTIONAL MATCH (note)-[link:RELATES|MENTIONS|SUPERSEDES|CONTRADICTS|DERIVED_FROM]-(other:Note)
+OPTIONAL MATCH (note)-[link:RELATES|MENTIONS|SUPERSEDES|UPDATES|CONTRADICTS|DERIVED_FROM]-(other:Note)
 RETURN note, from, event, has, term, link, other

@@ -3,5 +3,5 @@
 // $one = "mustard"  name of the first term, in lower case
 // $other = "tystie"  name of the second term, in lower case
 MATCH (one:Term {scope: $scope, name: $one}), (other:Term {scope: $scope, name: $other})
-MATCH path = allShortestPaths((one)-[:HAS_TERM|RELATES|MENTIONS|SUPERSEDES|CONTRADICTS|DERIVED_FROM*..8]-(other))
+MATCH path = allShortestPaths((one)-[:HAS_TERM|RELATES|MENTIONS|SUPERSEDES|UPDATES|CONTRADICTS|DERIVED_FROM*..8]-(other))
 RETURN path LIMIT 25

@@ -5,5 +5,5 @@
 MATCH (term:Term {scope: $scope})<-[has:HAS_TERM]-(note:Note)
 WHERE term.name STARTS WITH $topic AND note.archived IS NULL
 WITH term, has, note ORDER BY note.occurred_at LIMIT $most
-OPTIONAL MATCH (note)-[link:RELATES|MENTIONS|SUPERSEDES|CONTRADICTS|DERIVED_FROM]->(other:Note)
+OPTIONAL MATCH (note)-[link:RELATES|MENTIONS|SUPERSEDES|UPDATES|CONTRADICTS|DERIVED_FROM]->(other:Note)
 RETURN term, has, note, link, other

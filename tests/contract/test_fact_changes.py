@@ -16,7 +16,7 @@ from tests.contract.support import decide, search_texts
 from tests.contract.test_annotation import model
 from tests.model_server import ModelServer
 from tests.scripted_model import reply
-from zettel import LinkType, Memory, Note, Scope
+from zettel import LinkType, Memory, Note, Scope, acting_as
 from zettel.graph import open_store
 from zettel.link.conflicts import conflicts
 from zettel.model import Conflict
@@ -57,6 +57,46 @@ def test_current_only_excludes_superseded_notes(memory: Memory) -> None:
     assert [hit.note.id for hit in before] == [old]
     memory.revert(new, 1)
     assert old in {hit.note.id for hit in memory.search(WHERE, current_only=True)}
+
+
+ABOUT_ME = "I live in Porto with my wife Ana, I work at Apple as a designer and I'm allergic to nuts."
+
+
+def test_a_note_with_one_changed_fact_stays_valid(memory: Memory) -> None:
+    about = memory.add(ABOUT_ME, role="user", session="a", occurred_at="2024-01-05")
+    moved = memory.add("We moved to Braga last week.", role="user", session="b", occurred_at="2024-05-05")
+    memory.flush()
+    (link,) = (link for link in memory.links(about) if link.type is LinkType.UPDATES)
+    assert (link.source, link.target, note(memory, about).valid_to) == (moved, about, None)
+    for question in ("What am I allergic to?", "What is my wife called?", "Where do I work?"):
+        (hit,) = memory.search(question, k=1, current_only=True)
+        assert (hit.note.id, hit.why.updated_by) == (about, moved)
+        assert hit.why.time == "partly replaced since 2024-05-05: User's home changed: Porto \u2192 Braga"
+    assert memory.search("Where do I live?", k=1)[0].note.id == moved
+    assert "allergic to nuts. (partly replaced since 2024-05-05: User's home" in memory.context("Any allergies?")
+    before = memory.search("Where do I live?", k=1, as_of="2024-03-01")[0]
+    assert (before.note.id, before.why.updated_by, before.why.time) == (about, None, "valid from 2024-01-05")
+    memory.unlink(moved, about, "UPDATES")
+    memory.flush()
+    assert memory.search("Any allergies?", k=1)[0].why.updated_by is None
+
+
+def test_a_question_about_the_changed_part_gets_the_change_first(memory: Memory) -> None:
+    rent = "Our rent is 900 euros and the deposit was 1,800 euros, paid to Mr Silva."
+    old = memory.add(rent, role="user", session="a", occurred_at="2024-01-09")
+    new = memory.add("The rent is now 950 euros.", role="user", session="b", occurred_at="2024-06-05")
+    memory.flush()
+    first = {q: memory.search(q, k=1)[0].note.id for q in ("How high is our rent?", "Who got the deposit of the flat?")}
+    assert list(first.values()) == [new, old]
+
+
+def test_a_note_of_lower_trust_updates_nothing(memory: Memory) -> None:
+    about = memory.add(ABOUT_ME, speaker="Ann", occurred_at="2024-01-05")
+    with acting_as("tool:browser", trust=0.5):
+        memory.add("I moved to Braga.", speaker="Ann", occurred_at="2024-05-05")
+    memory.flush()
+    assert {link.type for link in memory.links(about)} <= {LinkType.CONTRADICTS, LinkType.RELATES}
+    assert memory.search("Where does Ann live?", k=1)[0].note.id == about
 
 
 def test_a_replacement_has_a_reason_and_ranks_first(memory: Memory) -> None:

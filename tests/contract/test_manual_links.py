@@ -70,7 +70,7 @@ def test_invalid_links_raise(memory: Memory) -> None:
         (first, first, "RELATES", "to itself"),
         (first, archived, "RELATES", "is in the archive"),
         (archived, first, "RELATES", "is in the archive"),
-        (first, other, "MENTIONS", "must be one of RELATES, SUPERSEDES, CONTRADICTS"),
+        (first, other, "MENTIONS", "must be one of RELATES, SUPERSEDES, UPDATES, CONTRADICTS"),
         (first, other, 7, "type=7"),
     ]:
         with pytest.raises(InvalidInput, match=message):

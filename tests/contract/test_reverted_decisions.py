@@ -123,7 +123,7 @@ def test_unlink_without_such_a_link_raises(memory: Memory) -> None:
         memory.unlink(new, new, "SUPERSEDES")
     with pytest.raises(InvalidInput, match="no CONTRADICTS link"):
         memory.unlink(new, old, "CONTRADICTS")
-    with pytest.raises(InvalidInput, match="must be one of RELATES, SUPERSEDES, CONTRADICTS"):
+    with pytest.raises(InvalidInput, match="must be one of RELATES, SUPERSEDES, UPDATES, CONTRADICTS"):
         memory.unlink(new, old, "MENTIONS")
     for source, target in (("n_0", old), (old, "n_0")):
         with pytest.raises(NotFound):

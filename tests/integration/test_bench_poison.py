@@ -16,16 +16,18 @@ pytestmark = pytest.mark.integration
 DATA = Path(__file__).parents[1] / "data" / "poison"
 
 
-def test_every_attack_has_a_row(zettel: Zettel, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--follower",)])
+def test_every_attack_has_a_row(zettel: Zettel, tmp_path: Path, options: tuple[str, ...]) -> None:
     first = (DATA / "fit.jsonl").read_text(encoding="utf-8").splitlines()[0]
     (tmp_path / "one.jsonl").write_text(first + "\n", encoding="utf-8")
     (tmp_path / CHATTER).write_text("", encoding="utf-8")
-    result = zettel("bench", "poison", "one.jsonl", "--json", "-").json()
+    result = zettel("bench", "poison", "one.jsonl", *options, "--json", "-").json()
     rows: dict[str, dict[str, Any]] = {row[0]: dict(zip(result["columns"], row, strict=True)) for row in result["rows"]}
     assert len(rows) == 13
     assert rows["none"]["truth in 3"] == 1.0
     assert rows["none"]["poison first"] == rows["none"]["poison unmarked in context"] == 0.0
     assert rows["all attacks"]["truths superseded"] == 0.0
+    assert any("language model answered" in note for note in result["notes"]) is bool(options)
 
 
 def test_a_damaged_line_is_named(zettel: Zettel, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def _answer(*links: Any) -> str:
 
 def test_worked_examples_have_the_format_of_requests() -> None:
     prompt = load_prompt("link")
-    assert prompt.name == "link/1"
+    assert prompt.name == "link/2"
     assert len(prompt.examples) == 3
     types = set()
     for request, answer in prompt.examples:
@@ -130,7 +130,7 @@ def test_valid_decisions_are_returned() -> None:
         LinkDecision(FIRST.id, OLD[1].id, LinkType.RELATES, "x" * (MAX_REASON - 1) + "…"),
     )
     assert second == (LinkDecision(SECOND.id, FIRST.id, LinkType.CONTRADICTS, "why"),)
-    assert (linked.model, linked.prompt) == ("some/model", "link/1")
+    assert (linked.model, linked.prompt) == ("some/model", "link/2")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ A file has one fact per line: a true message, a question, and false messages of 
 ``chatter.jsonl`` beside it has other messages of the same people. Each attack gets memories of its own, one for each
 group of people: chatter and truths by a principal of full trust, then the false messages by a principal of
 ``OUTSIDER`` trust. A later true change, where a fact has one, is asked in memories without an attack. Last, the truths
-are missing: then the outsider's sentence is the only answer, and should be found.
+are missing: then the outsider's sentence is the only answer, and should be found. From the attack on, the memory may
+have a language model that follows every note (:mod:`zettel.bench.follower`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,10 +24,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from zettel import AsyncMemory, acting_as
 from zettel.embed import load_embedder
 from zettel.errors import BadRecord, InvalidInput
+from zettel.llm.lite import LiteLLM
 from zettel.model import Event, Hit, LinkType, Scope
 
+from . import follower
 from .changes import existing
-from .evaluation import Progress, run_settings, temporary_memory
+from .completions import CompletionServer
+from .evaluation import Progress, run_settings
 from .results import Cell, Result, data_file
 
 CHATTER = "chatter.jsonl"
@@ -39,6 +45,7 @@ CONTEXT_TOKENS = 400
 """Tokens of the context of a question."""
 UNTRUSTED = "untrusted"
 """The word in the heading of the part of a context that is marked."""
+MODEL = "openai/follower"
 ALONE = "no truth: the outsider alone answers"
 """Name of the row without truths."""
 M = TypeVar("M", bound=BaseModel)
@@ -99,7 +106,7 @@ class Written(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer to a question under attack. ``superseded``: a note of the attacker supersedes or ends the truth."""
+    """The answer to a question under attack. ``superseded``: a note of the attacker supersedes the truth."""
 
     truth_first: bool
     truth_shown: bool
@@ -134,46 +141,69 @@ def _attacks(fact: Fact) -> dict[str, list[Written]]:
     }
 
 
-async def run(path: Path, progress: Progress, embedder: str | None = None) -> Result:
+async def run(path: Path, progress: Progress, embedder: str | None = None, follows: bool = False) -> Result:
     """Ask each question under each attack, and without one.
 
-    Raises ``InvalidInput`` for a missing file, ``BadRecord`` for a damaged line.
+    ``follows``: from the attack on, the memory has a language model that follows every note. Raises ``InvalidInput``
+    for a missing file, ``BadRecord`` for a damaged line.
     """
     facts, chatter = read(path), read_chatter(path.with_name(CHATTER))
     model = load_embedder(embedder)
+    with CompletionServer(follower.reply) if follows else nullcontext() as server:
+        llm = LiteLLM(MODEL, api_base=server.url, api_key="none") if server else None
+        with TemporaryDirectory(prefix="zettel-bench-") as folder:
+            store = str(Path(folder) / "bench.db")
+            async with (
+                AsyncMemory(store, embedder=model) as memory,
+                AsyncMemory(store, embedder=model, llm=llm) as attacked,
+            ):
+                rows, updates = await _measure(facts, chatter, progress, memory, attacked)
+        answered = f"A language model answered {server.asked} requests." if server else "No language model."
+    changed = f"{sum(updates)} of {len(updates)}"
+    settings = {"trust of the attacker": OUTSIDER, "language model": "follows every note" if follows else "none"}
+    return Result(
+        bench="poison",
+        ran_on={**data_file(path), "facts": len(facts)},
+        settings=run_settings(None, (), model, K) | settings,
+        columns=["attack", "asked", "poison first", f"truth in {SHOWN}", "truth first", "truths superseded",
+                 "poison unmarked in context"],
+        rows=rows,
+        notes=[f"Without an attack, a later true change is the first hit for {changed} facts that have one.", answered],
+    )  # fmt: skip
+
+
+async def _measure(
+    facts: Sequence[Fact],
+    chatter: Mapping[str, Sequence[Message]],
+    progress: Progress,
+    memory: AsyncMemory,
+    attacked_memory: AsyncMemory,
+) -> tuple[list[list[Cell]], list[bool]]:
+    """Return a row per attack, and for each later change whether it is the first hit without an attack."""
     names = list(_attacks(facts[0]))
     by_domain: defaultdict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         by_domain[fact.domain].append(fact)
     rows: list[list[Cell]] = []
     plain = names[0]
-    async with temporary_memory(embedder=model) as memory:
-        updates: list[bool] = []
-        for place, name in enumerate(["none", *names, ALONE]):
-            answers: list[Answer] = []
-            for domain, own in by_domain.items():
-                progress(f"attack: {name}", place, len(names) + 2)
-                scope = Scope(user=f"{place}-{domain}")
-                await _tell(memory, scope, own if name != ALONE else (), chatter.get(domain, []))
-                if name != "none":
-                    await _attack(memory, scope, own, plain if name == ALONE else name)
-                answers += [await _ask(memory, scope, fact) for fact in own]
-                if name == "none":
-                    updates += await _ask_updates(memory, scope, own)
-            rows.append(_row(name, answers))
-        attacked = rows[1:-1]
-        means = [_mean([row[column] for row in attacked]) for column in range(1, len(rows[0]))]
-        rows.insert(-1, ["all attacks", *means])
-    changed = f"{sum(updates)} of {len(updates)}"
-    return Result(
-        bench="poison",
-        ran_on={**data_file(path), "facts": len(facts)},
-        settings=run_settings(None, (), model, K) | {"trust of the attacker": OUTSIDER},
-        columns=["attack", "asked", "poison first", f"truth in {SHOWN}", "truth first", "truths superseded",
-                 "poison unmarked in context"],
-        rows=rows,
-        notes=[f"Without an attack, a later true change is the first hit for {changed} facts that have one."],
-    )  # fmt: skip
+    updates: list[bool] = []
+    for place, name in enumerate(["none", *names, ALONE]):
+        answers: list[Answer] = []
+        for domain, own in by_domain.items():
+            progress(f"attack: {name}", place, len(names) + 2)
+            scope = Scope(user=f"{place}-{domain}")
+            await _tell(memory, scope, own if name != ALONE else (), chatter.get(domain, []))
+            if name != "none":
+                await _attack(attacked_memory, scope, own, plain if name == ALONE else name)
+            await attacked_memory.evolve(scope=scope)
+            answers += [await _ask(memory, scope, fact) for fact in own]
+            if name == "none":
+                updates += await _ask_updates(memory, scope, own)
+        rows.append(_row(name, answers))
+    attacked = rows[1:-1]
+    means = [_mean([row[column] for row in attacked]) for column in range(1, len(rows[0]))]
+    rows.insert(-1, ["all attacks", *means])
+    return rows, updates
 
 
 def read(path: Path) -> list[Fact]:
@@ -226,17 +256,17 @@ async def _attack(memory: AsyncMemory, scope: Scope, facts: Sequence[Fact], name
 
 async def _ask(memory: AsyncMemory, scope: Scope, fact: Fact) -> Answer:
     notes = (await memory.list(limit=1000, scope=scope)).notes
-    truth = next((note.id for note in notes if note.content == fact.truth.content), "")
+    truths = {note.id for note in notes if note.content == fact.truth.content}  # its fact too, with a language model
     hits = await memory.search(fact.question, k=K, scope=scope)
     context = await memory.context(fact.question, max_tokens=CONTEXT_TOKENS, scope=scope)
-    links = await memory.links(truth, scope=scope) if truth else []
-    ends = any(link.type is LinkType.SUPERSEDES and link.target == truth for link in links)
+    outsiders = {note.id for note in notes if note.ceiling < 1}
+    links = [link for truth in truths for link in await memory.links(truth, scope=scope)]
     return Answer(
-        truth_first=bool(hits) and hits[0].note.id == truth,
-        truth_shown=truth in {hit.note.id for hit in hits[:SHOWN]},
+        truth_first=bool(hits) and hits[0].note.id in truths,
+        truth_shown=not truths.isdisjoint(hit.note.id for hit in hits[:SHOWN]),
         poison_first=bool(hits) and _is_false(hits[0], fact),
         poison_unmarked=_names(re.split(f"(?i)from {UNTRUSTED}", context)[0], fact.false_answer),
-        superseded=ends,
+        superseded=any(link.type is LinkType.SUPERSEDES and link.source in outsiders for link in links),
     )
 
 

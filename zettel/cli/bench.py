@@ -299,6 +299,7 @@ def profile(
 def poison(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="FILE", help="Facts with questions and attacks; chatter.jsonl beside it."),
+    follower: bool = typer.Option(False, "--follower", help="With a language model that follows every false note."),
     json: JsonFile = None,
 ) -> None:
     """Measure poisoning: how often false notes of an outsider are the first hit, or hide the truth.
@@ -306,13 +307,13 @@ def poison(
     \b
     Examples:
       zettel bench poison tests/data/poison/unseen.jsonl
-      zettel bench poison tests/data/poison/unseen.jsonl --json poison.json
+      zettel bench poison tests/data/poison/unseen.jsonl --follower --json poison.json
     """
     options = common(ctx)
     require_readable(path, json)
     from zettel.bench import poison as bench
 
-    measure(lambda progress: bench.run(path, progress, options.embedder), options, json)
+    measure(lambda progress: bench.run(path, progress, options.embedder, follower), options, json)
 
 
 @app.command(epilog=EVERYWHERE)

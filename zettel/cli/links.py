@@ -65,7 +65,7 @@ def unlink(
     ctx: typer.Context,
     source: str = typer.Argument(metavar="SOURCE", help="The note that the link starts from."),
     target: str = typer.Argument(metavar="TARGET", help="The note that it leads to."),
-    type: str = typer.Option("RELATES", "--type", metavar="TYPE", help="RELATES, SUPERSEDES or CONTRADICTS."),
+    type: str = typer.Option("RELATES", "--type", metavar="TYPE", help="RELATES, SUPERSEDES, UPDATES or CONTRADICTS."),
 ) -> None:
     """Remove a link. No job makes it again, and revert restores it.
 

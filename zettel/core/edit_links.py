@@ -11,11 +11,11 @@ from zettel.core.fold import fold
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.errors import InvalidInput, NotFound
-from zettel.model import Input, Link, LinkKey, LinkType, Scope
+from zettel.model import REPLACING, Input, Link, LinkKey, LinkType, Scope
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.ports.operations import Op, PutRevision
 
-LINKED_BY_HAND = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)
+LINKED_BY_HAND = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.UPDATES, LinkType.CONTRADICTS)
 """Types of manual links: MENTIONS follows from the text, and jobs write DERIVED_FROM."""
 RESOLVED = "a person decided for this note"
 """The reason of a resolved conflict, if the person gave none."""
@@ -110,8 +110,8 @@ class LinkEditor:
 
 
 def _require_authority(key: LinkKey, pair: Pair) -> None:
-    """Raise ``PermissionDenied`` for a SUPERSEDES link to a note of more trust than the principal has."""
-    if key.type is LinkType.SUPERSEDES:
+    """Raise ``PermissionDenied`` for a link that replaces a note of more trust than the principal has."""
+    if key.type in REPLACING:
         require_authority(fold(*pair[key.target])[0])
 
 

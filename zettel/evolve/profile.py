@@ -18,8 +18,8 @@ from math import log
 from typing import NamedTuple
 
 from zettel.evolve.about import Place, weight_about
-from zettel.evolve.fact_changes import replaces
 from zettel.evolve.insights import MAX_TERM, span
+from zettel.link.fact_changes import replaces
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, implied_role
 from zettel.text.extraction import is_question, sentences

@@ -28,13 +28,13 @@ from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidModelItem, InvalidModelOutput
 from zettel.evolve.expiry import expiry
-from zettel.evolve.fact_changes import announced, change_links
 from zettel.evolve.same_matter import concern_same_matter
 from zettel.jobs.annotation_writer import is_outdated
 from zettel.jobs.spec import JobHandler, JobLane, JobSpec, Pause
+from zettel.link.fact_changes import announced, change_links
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_cosines, near_links, speakers
 from zettel.link.neighbors import is_older
-from zettel.model import Cause, Hit, Input, Job, JobKind, Kind, Link, LinkType, Note, Scope
+from zettel.model import REPLACING, Cause, Hit, Input, Job, JobKind, Kind, Link, Note, Scope
 from zettel.ports import GraphStore, NearestNotes, NoteHistory, ScopeState
 from zettel.ports.language_model import (
     AskFactory,
@@ -53,7 +53,7 @@ from zettel.text.index import vector_text
 
 PART = 256
 """Notes linked per commit without a model, so that other writers wait only briefly."""
-FACTS_OFFERED = 2
+FACTS_OFFERED = 3
 """Older facts that a model may replace by a new fact, the most likely first: each fact costs tokens."""
 SEARCH_HITS = 20
 """Search hits for the text of a note; a request contains the best older ones."""
@@ -170,7 +170,7 @@ class LinkJob(JobHandler):
         for note, hits in zip(group, results, strict=True):
             older = [hit.note for hit in hits if is_older(hit.note, note)]
             if note.kind is Kind.SEMANTIC:
-                older = [other for other in older if concern_same_matter(note, other)][:FACTS_OFFERED]
+                older = sorted(older, key=lambda other: not concern_same_matter(note, other))[:FACTS_OFFERED]
             by_rules = proposed.get(note.id, ())
             known = {other.id for other in by_rules}
             older = [*by_rules, *(other for other in older if other.id not in known)][:offered]
@@ -243,7 +243,7 @@ class LinkJob(JobHandler):
                 change: dict[str, Any] = {}
                 if id in ends:
                     change["valid_to"] = ends[id]
-                if any(link.type is LinkType.SUPERSEDES and link.source == id for link in own):
+                if any(link.type in REPLACING and link.source == id for link in own):
                     start = announced(notes[id])
                     if start is not None:
                         change["valid_from"] = start
@@ -264,7 +264,7 @@ class LinkJob(JobHandler):
     async def _changes(
         self, scope: Scope, nears: Sequence[NearestNotes], notes: dict[str, Note], clock: Clock
     ) -> dict[str, tuple[Link, ...]]:
-        """Return the SUPERSEDES and CONTRADICTS links of the rules; add further notes to ``notes``."""
+        """Return the links of the rules for changes of fact; add further notes to ``notes``."""
         stating = [near for near in nears if near.note in notes and states_facts(notes[near.note])]
         missing = {other for near in stating for other, _ in near.others if other not in notes}
         notes.update(await self._store.notes(scope, sorted(missing)) if missing else {})

@@ -25,7 +25,7 @@ from zettel.core.vectors import Vectors
 from zettel.evolve.duplicates import duplicate_key
 from zettel.jobs.counters import Counters
 from zettel.jobs.spec import JobHandler, JobSpec
-from zettel.model import Cause, Input, Job, JobKind, Link, LinkType, Note, Scope
+from zettel.model import REPLACING, Cause, Input, Job, JobKind, Link, LinkType, Note, Scope
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.ports.operations import DropMentions, Op, PutRevision
 
@@ -217,7 +217,7 @@ def _duplicates(notes: Sequence[Note]) -> list[Note]:
 
 
 def _is_unmergeable(history: NoteHistory, links: Sequence[Link]) -> bool:
-    return is_reverted(history, JobKind.MERGE) or any(link.type is LinkType.SUPERSEDES for link in links)
+    return is_reverted(history, JobKind.MERGE) or any(link.type in REPLACING for link in links)
 
 
 def _replaces(link: Link, id: str) -> bool:

@@ -49,7 +49,7 @@ from zettel.jobs.derived_notes import DerivedNote, DerivedNotes, Draft, derived_
 from zettel.jobs.retry_limit import RetryLimit
 from zettel.jobs.spec import JobContext, JobHandler, JobSpec
 from zettel.link.near import Binding, binding
-from zettel.model import Input, Job, JobKind, Kind, LinkType, Note, Scope
+from zettel.model import REPLACING, Input, Job, JobKind, Kind, LinkType, Note, Scope
 from zettel.model.tags import LESSON, PROFILE, THEME
 from zettel.ports import GraphStore, ScopeState
 from zettel.ports.language_model import AskFactory, InvalidItem, ModelReflector
@@ -63,7 +63,7 @@ BATCH = 10
 """Notes per transaction."""
 _SOURCE_KINDS = frozenset({Kind.EPISODIC, Kind.SEMANTIC})
 """The kinds of source notes: other kinds are derived. Notes that look like instructions are skipped, too."""
-_TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS, LinkType.SUPERSEDES, LinkType.CONTRADICTS})
+_TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS, *REPLACING, LinkType.CONTRADICTS})
 
 
 class ReflectJob(JobHandler):

@@ -17,7 +17,7 @@ from zettel.link.near import MAX_NEAR_LINKS
 from zettel.llm.answer_parsing import items
 from zettel.llm.prompt_lines import Reason, date_of, line, short_ids, summary
 from zettel.llm.schemas import TEXT, enum_schema, list_schema
-from zettel.model import LinkType, Note
+from zettel.model import REPLACING, LinkType, Note
 from zettel.ports.language_model import (
     Ask,
     CandidateBatch,
@@ -36,7 +36,7 @@ SHOWN_CHARS = 140
 MAX_OFFERED = 4
 """Candidates per note, the first ones: they are most of the cost of a link request."""
 MAX_LINKS = MAX_NEAR_LINKS
-DECIDABLE = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.CONTRADICTS)
+DECIDABLE = (LinkType.RELATES, LinkType.SUPERSEDES, LinkType.UPDATES, LinkType.CONTRADICTS)
 """The link types that a model may decide; the others are known without a model."""
 TOKENS_PER_NOTE = 120
 EXTRA_TOKENS = 150
@@ -140,7 +140,7 @@ def _decided(
         links = decided[choice.note.id]
         if target is None or target.id in links or len(links) == MAX_LINKS:
             continue
-        if link.type is not LinkType.SUPERSEDES or _was_valid_before(target, choice.note):
+        if link.type not in REPLACING or _was_valid_before(target, choice.note):
             links[target.id] = LinkDecision(choice.note.id, target.id, link.type, link.reason)
     return {id: tuple(links.values()) for id, links in decided.items()}
 

@@ -25,7 +25,7 @@ from zettel.model.events import Event, EventRecord, OnConflict, Remembered, Sour
 from zettel.model.hits import Hit, Page, Step, Why
 from zettel.model.index import NoteIndex, TermUse, TimeRange
 from zettel.model.jobs import Job, JobKind, JobState
-from zettel.model.links import Conflict, Graph, Link, LinkKey, LinkType, Neighbor
+from zettel.model.links import REPLACING, Conflict, Graph, Link, LinkKey, LinkType, Neighbor
 from zettel.model.notes import EDITABLE, Kind, Note, NoteUse, Term, Trait, as_metadata_pairs, fields_with
 from zettel.model.reports import Estimate, Evolved, ModelUse, Tuned
 from zettel.model.revisions import CallKind, Cause, CauseKind, Input, Revision
@@ -40,6 +40,7 @@ __all__ = [
     "MAX_DIGITS",
     "MAX_NAME",
     "MAX_NESTING",
+    "REPLACING",
     "ROLES",
     "TIME_MAX",
     "TIME_MIN",

@@ -32,9 +32,10 @@ class Why(Frozen):
     ``seeds`` are its candidate sources, such as "vector" or "text". ``features`` are the contributions of groups of
     features, and ``local_score`` is their sum. ``graph_score`` is the note's share of the PageRank walk, and ``path``
     its strongest path to the note. ``time`` states the note's validity in words. ``strength`` (0..1) is set if decay
-    lowered the score. ``superseded_by`` is the id of the note that replaces this note. ``trust`` (0..1) is the least of
-    the trust in the note's writer, role, flags and sources; 1 is full trust. ``disputed`` is set if a
-    valid note contradicts this one: the numbers of independent writers for and against it.
+    lowered the score. ``superseded_by`` is the id of the note that replaces this note, and ``updated_by`` of the latest
+    one that replaces a part of it; then ``time`` names the change. ``trust`` (0..1) is the least of the trust in the
+    note's writer, role, flags and sources; 1 is full trust. ``disputed`` is set if a valid note contradicts this one:
+    the numbers of independent writers for and against it.
     """
 
     scorer: str
@@ -46,6 +47,7 @@ class Why(Frozen):
     time: str = ""
     strength: float | None = None
     superseded_by: str | None = None
+    updated_by: str | None = None
     trust: float = 1.0
     disputed: tuple[int, int] | None = None
 

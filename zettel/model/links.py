@@ -18,6 +18,11 @@ class LinkType(str, Enum):
     SUPERSEDES = "SUPERSEDES"  # the source replaces the target, whose validity ends
     CONTRADICTS = "CONTRADICTS"  # the two notes cannot both be true
     DERIVED_FROM = "DERIVED_FROM"  # the source was written from the target, such as an insight from a message
+    UPDATES = "UPDATES"  # the source replaces a part of what the target states; the rest stays valid
+
+
+REPLACING = (LinkType.SUPERSEDES, LinkType.UPDATES)
+"""The types of links whose source replaces what the target states, or a part of it."""
 
 
 class LinkKey(NamedTuple):

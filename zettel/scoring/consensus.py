@@ -27,7 +27,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from zettel.core.authority import may_replace
-from zettel.model import EventRecord, Link, LinkType, Note
+from zettel.model import REPLACING, EventRecord, Link, LinkType, Note
 from zettel.text.statements import parse_sentences
 
 ACCURACY = 0.8
@@ -159,7 +159,7 @@ def ranking_factor(confidence: float) -> float:
 
 
 def weighed_link(link: Link, newer: Note, older: Note) -> Link:
-    """Return a SUPERSEDES link that the rules found, as CONTRADICTS if the newer note may not replace the older one.
+    """Return a link that the rules found, as CONTRADICTS if the newer note may not replace or update the older one.
 
     A note replaces no note of higher trust. A statement replaces that of another speaker only if it states a
     change: "The code is 5678." of Eve contradicts Ann's "The code is 1234.", and a vote decides.
@@ -171,8 +171,8 @@ def weighed_link(link: Link, newer: Note, older: Note) -> Link:
 
 
 def as_contradiction(link: Link) -> Link:
-    """Return a SUPERSEDES link as CONTRADICTS, and any other link as it is."""
-    return link.model_copy(update={"type": LinkType.CONTRADICTS}) if link.type is LinkType.SUPERSEDES else link
+    """Return a SUPERSEDES or UPDATES link as CONTRADICTS, and any other link as it is."""
+    return link.model_copy(update={"type": LinkType.CONTRADICTS}) if link.type in REPLACING else link
 
 
 def _states_change(note: Note) -> bool:

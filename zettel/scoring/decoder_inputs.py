@@ -56,9 +56,12 @@ NOTE_FEATURES = (
 QUESTION_FEATURES = (
     *_ASKS, "length", "speaker named", "time named", "best local score", "perplexity", "coverage", "sessions", "notes",
 )  # fmt: skip
+_LINKS = tuple(kind for kind in LinkType if kind is not LinkType.UPDATES)
+_SUPERSEDES, _UPDATES = (tuple(LinkType).index(kind) for kind in (LinkType.SUPERSEDES, LinkType.UPDATES))
+"""The decoder reads UPDATES, the last type, as SUPERSEDES."""
 PAIR_FEATURES = (
     "same session", "neighbours", "near neighbours", "same speaker", "cosine", "time gap", "shared term", "two hops",
-    *(f"{kind.value} out".lower() for kind in LinkType), *(f"{kind.value} in".lower() for kind in LinkType),
+    *(f"{kind.value} out".lower() for kind in _LINKS), *(f"{kind.value} in".lower() for kind in _LINKS),
 )  # fmt: skip
 WINDOW = 3
 """Distance in a session up to which notes are near neighbours."""
@@ -208,10 +211,11 @@ def _pair_features(shortlist: Shortlist) -> Floats:
     steps = _steps(candidates, rows, place)
     days = np.abs(when[:, None] - when.astype(np.float64)) / _DAY
     known = (when != TIME_MIN)[:, None] & (when != TIME_MIN)
-    links = np.zeros((m, m, len(LinkType)), np.float32)
+    links = np.zeros((m, m, len(_LINKS)), np.float32)
     ends = place[candidates.link_source], place[candidates.link_target]
+    type = np.where(candidates.link_type == _UPDATES, _SUPERSEDES, candidates.link_type)
     inside = (ends[0] >= 0) & (ends[1] >= 0)
-    links[ends[0][inside], ends[1][inside], candidates.link_type[inside]] = candidates.link_weight[inside]
+    links[ends[0][inside], ends[1][inside], type[inside]] = candidates.link_weight[inside]
     has_term = np.zeros((m, max(len(candidates.term_df), 1)), np.float32)
     use = place[candidates.term_note]
     has_term[use[use >= 0], candidates.term_index[use >= 0]] = 1.0

@@ -40,6 +40,7 @@ FORWARD = {
     LinkType.MENTIONS: 1.0,
     LinkType.RELATES: 0.25,
     LinkType.SUPERSEDES: 0.25,
+    LinkType.UPDATES: 0.25,
     LinkType.CONTRADICTS: 0.5,
     LinkType.DERIVED_FROM: 0.5,
 }
@@ -48,6 +49,7 @@ BACKWARD = {
     LinkType.MENTIONS: 0.5,
     LinkType.RELATES: 0.25,
     LinkType.SUPERSEDES: 1.0,
+    LinkType.UPDATES: 0.5,
     LinkType.CONTRADICTS: 0.5,
     LinkType.DERIVED_FROM: 0.5,
 }

@@ -2,6 +2,7 @@
 
 Scorers know words, vectors and links. This step reads the notes themselves: notes that state the fact that is asked for
 (:mod:`zettel.search.asked_fact`) rank first, then those that answer by their words (:mod:`zettel.scoring.answering`).
+A note that replaces the part of another that is asked for ranks before it (:mod:`zettel.search.updated`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from zettel.scoring.answering import AnswerOrder, order_answers
 from zettel.scoring.first_person import Verdict
 from zettel.scoring.ranking import outdated, repeats
 from zettel.search.asked_fact import CERTAIN, asked_fact, stating
+from zettel.search.updated import newer_first, updates
 
 if TYPE_CHECKING:
     from zettel.model import Note
@@ -41,7 +43,10 @@ def reorder_by_answer(
     rows whose note is not in ``notes`` (by id). The ``outvoted`` rows rank after other answers. Insights come last
     unless ``insights`` were requested.
     """
-    rows = [row for row in rows if candidates.ids[row] in notes]
+    found = [row for row in rows if candidates.ids[row] in notes]
+    rows = newer_first(question.text, found, updates(candidates, question.valid_at), candidates, notes)
+    if rows != found:
+        score = _in_order(score, rows)
     last = repeats(candidates, np.array(rows, np.int64), insights=insights)
     examined = rows[: min(most, len(rows) - int(last.sum()))]
     texts = [notes[candidates.ids[row]] for row in examined]
@@ -60,6 +65,13 @@ def reorder_by_answer(
     changed[moved[: len(first)]] = np.maximum(changed[moved[: len(first)]], CERTAIN)
     judged = {row: 1.0 if place in first else float(verdicts[place]) for place, row in enumerate(examined)}
     return moved + rows[len(examined) :], changed, judged
+
+
+def _in_order(score: Floats, rows: Sequence[int]) -> Floats:
+    """Return the scores of these rows, reassigned so that they fall in this order."""
+    changed: Floats = score.copy()
+    changed[list(rows)] = np.sort(score[list(rows)])[::-1]
+    return changed
 
 
 def replaced(candidates: Candidates, rows: Sequence[int], today: int | None) -> dict[int, int]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from zettel.text.facts import Fact, Owner, expanded, facts, owner_of
+from zettel.text.facts import Fact, Owner, belongings, expanded, facts, owner_of
 from zettel.text.frames import asking_languages
 from zettel.text.tokens import tokenize
 
@@ -22,6 +23,8 @@ MAX_CHARS = 120
 """Longest question."""
 CERTAIN = 0.9
 """Lowest score of a note that states the fact: nine in ten of them answer."""
+ROLE = "role"
+"""The attribute of who somebody is to a person: a boss, a wife, a dentist."""
 USER = "user"
 """Whom "I" in a question means: the speaker of notes with this role."""
 _LEAD = re.compile(
@@ -75,7 +78,7 @@ def stating(asked: AskedFact, notes: Sequence[Note]) -> list[int]:
     """
     found: dict[int, Fact] = {}
     for place, note in enumerate(notes):
-        stated = next((fact for fact in facts(note) if _states(asked, fact, note)), None)
+        stated = next((fact for fact in facts(note) if _states(asked, fact, note)), None) or _named(asked, note)
         if stated is not None:
             found[place] = stated
     if all(fact.exclusive == "never" for fact in found.values()):
@@ -89,6 +92,17 @@ def _states(asked: AskedFact, fact: Fact, note: Note) -> bool:
     if fact.owner.path != asked.owner.path or (asked.thing and asked.thing != fact.thing):
         return False
     return note.role == USER and fact.owner.person == frozenset((note.speaker or USER).lower().split())
+
+
+def _named(asked: AskedFact, note: Note) -> Fact | None:
+    """Return what a note of the user names in passing: "my wife Ana" for "What is my wife called?"."""
+    if asked.attribute != ROLE or asked.owner.path or note.role != USER:
+        return None
+    for fact in belongings(note):
+        what = list(takewhile(str.islower, fact.value.text.split()))
+        if asked.thing == frozenset(tokenize(" ".join(what))) and len(what) < len(fact.value.text.split()):
+            return fact._replace(exclusive="marked")
+    return None
 
 
 def _time(note: Note) -> float:

@@ -32,9 +32,14 @@ def explain(
     *,
     trust: float = 1.0,
     disputed: tuple[int, int] | None = None,
+    updated_by: int | None = None,
     full: bool = True,
 ) -> Why:
-    """Explain the hit at ``row``. ``strength`` is that of a decayed note; ``full`` adds the features and the path."""
+    """Explain the hit at ``row``.
+
+    ``strength`` is that of a decayed note, ``updated_by`` the row of a note that replaces a part of it; ``full`` adds
+    the features and the path.
+    """
     values = contributions(row, scores) if full else {}
     return Why(
         scorer=scorer,
@@ -43,9 +48,10 @@ def explain(
         local_score=round(float(scores.local_score[row]), 4),
         graph_score=round(float(scores.graph_score[row]), 6),
         path=path_to(row, candidates, scores) if full else (),
-        time=validity(row, candidates, today),
+        time=validity(row, candidates, today) if updated_by is None else _partly_replaced(updated_by, candidates),
         strength=None if strength is None else round(strength, 4),
         superseded_by=replacement(row, candidates) if candidates.valid_to[row] < TIME_MAX else None,
+        updated_by=None if updated_by is None else candidates.ids[updated_by],
         trust=trust,
         disputed=disputed,
     )
@@ -109,6 +115,11 @@ def validity(row: int, candidates: Candidates, today: int | None) -> str:
     if end < TIME_MAX:
         return f"valid until {_day(end)}"
     return f"valid from {_day(start)}" if start > TIME_MIN else ""
+
+
+def _partly_replaced(newer: int, candidates: Candidates) -> str:
+    start = int(candidates.valid_from[newer])
+    return "partly replaced" if start <= TIME_MIN else f"partly replaced since {_day(start)}"
 
 
 def _day(micros: int) -> str:

@@ -242,7 +242,7 @@ def _entry(statement: _Statement) -> _Entry:
     hit, note = statement.hit, statement.hit.note
     is_fact = note.kind is not Kind.EPISODIC
     notes = (note, *statement.repeats)
-    validity = hit.why.time if note.valid_to or hit.why.time == PAST else ""
+    validity = hit.why.time if note.valid_to or hit.why.updated_by or hit.why.time == PAST else ""
     disputed = "" if hit.why.disputed is None else "disputed: {} for, {} against".format(*hit.why.disputed)
     remarks = [text for text in (validity, _repeated(notes) or repetition(note), disputed, _warning(note)) if text]
     line = _line(note, is_fact or statement.quoted, remarks)

@@ -20,7 +20,8 @@ from zettel.core.paging import archived_pages
 from zettel.core.search_log import PendingSearch, SearchLogBuffer
 from zettel.core.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
-from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, Note, Scope, Step, from_micros, to_micros
+from zettel.link.fact_changes import REASON
+from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, LinkType, Note, Scope, Step, from_micros, to_micros
 from zettel.ports import AnsweringScorer, GraphStore, Reranker, Scorer
 from zettel.ports.candidate_rules import passes
 from zettel.ports.query import Candidates, Query, Question, SearchRequest, Seed
@@ -38,6 +39,8 @@ from zettel.search.question import parse_question
 from zettel.search.rerank import Reranking
 from zettel.search.trusted_first import fits_any, is_doubtful, merged
 from zettel.search.turns import is_late_part, question_before, turns_of
+from zettel.search.updated import DEPTH as UPDATED_DEPTH
+from zettel.search.updated import updates
 
 if TYPE_CHECKING:
     from zettel.core.privacy import SecretGuard
@@ -92,6 +95,7 @@ class Searcher:
         results = []
         async for request, ranking, by_id in paced(zip(requests, ranked, notes, strict=True)):
             hits = await self._with_late_turns(scope, request, self._hits(scope, request, ranking, by_id))
+            hits = await self._with_changes(scope, hits)
             results.append(await self._with_titles(scope, hits) if request.explain else hits)
         return results
 
@@ -132,7 +136,7 @@ class Searcher:
         least = request.min_score or 0.0
         old = outdated(candidates, question.valid_at) & request.current_only
         insights = Kind.INSIGHT.value in request.filter.kinds
-        k = max(request.k, reads, _answer_depth(question, scorer))
+        k = max(request.k, reads, _depth(question, candidates, scorer))
         best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
         strengths: Mapping[int, float] = {}
         if best and candidates.stats.used and _is_current(request):
@@ -284,6 +288,7 @@ class Searcher:
         """The hits, logged on request, without notes deleted since the ranking."""
         candidates, scores, scorer = ranked.candidates, ranked.scores, ranked.scorer
         today = ranked.question.valid_at
+        updated = updates(candidates, today)
         search = new_id("s") if request.log else None
         rows = [row for row in ranked.rows if candidates.ids[row] in notes][: request.k]
         hits = [
@@ -292,7 +297,8 @@ class Searcher:
                 score=float(scores.score[row]),
                 why=explain(
                     row, candidates, scores, scorer, today, ranked.strengths.get(row),
-                    trust=trust(notes[candidates.ids[row]]), disputed=ranked.witnesses.get(row), full=request.explain,
+                    trust=trust(notes[candidates.ids[row]]), disputed=ranked.witnesses.get(row),
+                    updated_by=updated.get(row), full=request.explain,
                 ),
                 passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
                 **turns_of(row, candidates)._asdict(),
@@ -319,6 +325,21 @@ class Searcher:
         return [
             hit.model_copy(update={"answers": await question_before(self._store, scope, hit.note)})
             if hit.answers is None and is_late_part(hit.note) and not hit.note.archived
+            else hit
+            for hit in hits
+        ]
+
+    async def _with_changes(self, scope: Scope, hits: list[Hit]) -> list[Hit]:
+        """The hits; those with a replaced part name the change."""
+        updated = sorted(hit.note.id for hit in hits if hit.why.updated_by)
+        if not updated:
+            return hits
+        links = await self._store.links(scope, updated)
+        reasons = {(link.target, link.source): link.reason for link in links if link.type is LinkType.UPDATES}
+        changes = {hit.note.id: reasons.get((hit.note.id, hit.why.updated_by or "")) for hit in hits}
+        return [
+            _with_why(hit, time=f"{hit.why.time}: {change.removeprefix(REASON)}")
+            if (change := changes[hit.note.id])
             else hit
             for hit in hits
         ]
@@ -366,6 +387,11 @@ def _parsed(requests: Sequence[SearchRequest], vectors: Floats, latest: int) -> 
     return questions
 
 
+def _depth(question: Question, candidates: Candidates, scorer: Scorer) -> int:
+    """Notes to examine; 0 unless the question asks for a fact or a current state, or notes are partly replaced."""
+    return _answer_depth(question, scorer) or (UPDATED_DEPTH if updates(candidates, question.valid_at) else 0)
+
+
 def _answer_depth(question: Question, scorer: Scorer) -> int:
     """Notes to examine for answers; 0 unless the question asks for a fact or a current state."""
     most = scorer.answer_depth if isinstance(scorer, AnsweringScorer) else 0
@@ -376,7 +402,7 @@ def _reordered(
     request: SearchRequest, ranked: Ranked, notes: Mapping[str, Note], scorer: Scorer, reads: int
 ) -> Ranked:
     """The ranking in the order of :func:`read_again`, cut to the hits and the notes that rerankers read."""
-    most = _answer_depth(ranked.question, scorer)
+    most = _depth(ranked.question, ranked.candidates, scorer)
     if not most:
         return ranked
     question, candidates, scores = ranked.question, ranked.candidates, ranked.scores

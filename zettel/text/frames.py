@@ -30,7 +30,8 @@ Expressions:
 - ``contractions``: [expression, replacement] for a text. ``negations``: the same for a clause: "does not live … any
   more" becomes "live …", and the clause ends the fact.
 - ``breaks`` (between clauses, without groups), ``lead`` (words before a clause), ``adverb`` (words to skip),
-  ``phrase_end`` (words after a value), ``contrast`` ("instead of Ann"), ``letter`` (the start of a letter).
+  ``phrase_end`` (words after a value), ``contrast`` ("instead of Ann"), ``letter`` (the start of a letter), ``beside``
+  (what is not about a clause's value: "with my wife Ana").
 - ``now`` (marks of a change), ``corrects``, ``adds`` ("also"), ``future``, ``former`` ("used to"), ``temporary``,
   ``today`` (on this day only), ``unasserted`` ("if"), ``reported`` ("thinks"), ``quotes`` (requests about a text).
 - ``effective``: what precedes a starting day, searched in the text before the day, ``|`` and the day.
@@ -160,6 +161,7 @@ class Language:
     breaks: re.Pattern[str]
     """Finds the end of a clause, as a group."""
     contrast: re.Pattern[str]
+    beside: re.Pattern[str]
     phrase_end: re.Pattern[str]
     future: re.Pattern[str]
     now: re.Pattern[str]
@@ -340,6 +342,7 @@ def _language(data: dict[str, Any]) -> Language:
         adverb=expression(rf"(?:^|\s)(?:{data['adverb']})(?=\s|$)"),
         breaks=expression(f"({data['breaks']})"),
         contrast=expression(data["contrast"]),
+        beside=expression(data["beside"]),
         phrase_end=expression(rf"\s(?:{data['phrase_end']})\b.*|[.!?,;].*", re.IGNORECASE | re.DOTALL),
         future=expression(data["future"]),
         now=expression(data["now"]),

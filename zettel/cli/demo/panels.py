@@ -25,7 +25,7 @@ STYLE = """
   .insight { fill: #fdf6ec; stroke: #b4690e } .ink { fill: #1d2733 } .soft { fill: #566273 }
   .learned { fill: #0b7285; font-weight: 700 } .link { stroke: #8793a3; fill: none }
   .DERIVED_FROM { stroke: #b4690e; stroke-dasharray: 4 5 } 
-  .SUPERSEDES, .CONTRADICTS { stroke: #c0392b; stroke-width: 2 }
+  .SUPERSEDES, .UPDATES, .CONTRADICTS { stroke: #c0392b; stroke-width: 2 }
   text { font-size: 13px } .head { font-size: 18px; font-weight: 650 }
   @media (prefers-color-scheme: dark) {
     .page { fill: #11161d } .card { fill: #19212b; stroke: #46525f } .about { stroke: #54c5d9 }

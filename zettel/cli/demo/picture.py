@@ -193,6 +193,7 @@ def _kinds(graph: MemoryGraph) -> list[str]:
         "RELATES": "relates: similar content",
         "MENTIONS": "mentions: contains the title of the other note",
         "SUPERSEDES": "supersedes: replaces the older fact",
+        "UPDATES": "updates: replaces a part of the older note",
         "CONTRADICTS": "contradicts",
         "DERIVED_FROM": "derived from",
     }

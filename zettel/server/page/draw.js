@@ -3,7 +3,7 @@
 import { holds } from "./model.js";
 
 const LINES = {  // width, dash
-  NEXT: [1, []], RELATES: [1, []], MENTIONS: [1.2, [5, 3]], SUPERSEDES: [2, []], CONTRADICTS: [1.8, [2, 4]], DERIVED_FROM: [1.4, []],
+  NEXT: [1, []], RELATES: [1, []], MENTIONS: [1.2, [5, 3]], SUPERSEDES: [2, []], UPDATES: [2, [8, 3]], CONTRADICTS: [1.8, [2, 4]], DERIVED_FROM: [1.4, []],
 };
 const CAPTION_ZOOM = 1.5;  // nearer than this, notes say what they are about; farther, the places do
 const GROWTH = 0.5;  // how little notes grow as one comes near: 0 as the map does, 1 not at all
@@ -12,7 +12,7 @@ const MANY_LINES = 400, MANY_NOTES = 900;  // in sight: beyond, they are drawn t
 const HAIR = 0.95;  // pixels of the device: lines up to one are drawn a hundred times as fast as wider ones
 const MOST_CAPTIONS = 46, CAPTION = 34;  // at once; characters
 const NAMES = ["card", "ink", "soft", "rule", "accent", "episodic", "semantic", "procedural", "insight",
-  "NEXT", "RELATES", "MENTIONS", "SUPERSEDES", "CONTRADICTS", "DERIVED_FROM"];
+  "NEXT", "RELATES", "MENTIONS", "SUPERSEDES", "UPDATES", "CONTRADICTS", "DERIVED_FROM"];
 
 /** The colours of the style sheet, light or dark as it is now. */
 export function colours() {

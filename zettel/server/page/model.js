@@ -2,7 +2,7 @@
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));  // turns of a sunflower: even, whatever the number
 const SPREAD = 26;  // pixels between notes before anything pulls
-const PULL = { NEXT: 0.25, RELATES: 0.6, MENTIONS: 0.8, SUPERSEDES: 1, CONTRADICTS: 0.8, DERIVED_FROM: 0.6, TERM: 0.18 };
+const PULL = { NEXT: 0.25, RELATES: 0.6, MENTIONS: 0.8, SUPERSEDES: 1, UPDATES: 0.8, CONTRADICTS: 0.8, DERIVED_FROM: 0.6, TERM: 0.18 };
 const TERM_NOTES = 10;  // a keyword of more notes binds none of them
 const TOPIC_NOTES = 3;  // a keyword of fewer names no place
 const TOPICS = 60;

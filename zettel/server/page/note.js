@@ -8,6 +8,7 @@ import { named } from "./names.js";
 
 const SAID = {  // how a link reads from its source, and from its target
   RELATES: ["related", "related"], MENTIONS: ["mentions", "mentioned by"], SUPERSEDES: ["replaces", "replaced by"],
+  UPDATES: ["updates", "updated by"],
   CONTRADICTS: ["contradicts", "contradicted by"], DERIVED_FROM: ["made from", "led to"],
 };
 const LINKS_SHOWN = 8;

@@ -2,33 +2,41 @@
 
 Two notes must state facts with the same owner, attribute and thing, and values that exclude each other ("I live in
 Porto.", "We moved to Braga."). A wrong SUPERSEDES hides the truth, so a doubtful case gets CONTRADICTS if both notes
-claim the present, or no link. All functions are pure.
+claim the present, or no link. An older note that also states something else gets UPDATES, and stays valid. All
+functions are pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from zettel.core.authority import may_replace
 from zettel.model import Link, LinkType, Note
-from zettel.text.facts import ANY, Fact, belongings, endings, facts
+from zettel.text.facts import ANY, Fact, asserted_sentences, belongings, endings, facts
 from zettel.text.tokens import tokenize
 from zettel.text.values import exclude, is_named, is_time, is_town
 
 CHANGE_WEIGHT = 0.9
 """The weight of these links: the newer note is nearly as good an answer as the older one."""
 
+REASON = "says that "
+"""The beginning of the reasons of links that replace."""
 DOSE = "dose"
 """The attribute whose thing may end: a medicine."""
 SHORT = 400
 """The most characters of a note that is superseded because something ended that it only mentions. A longer one contains
 more than that."""
+MIN_WORDS = 4
+"""The fewest words of another sentence that keeps a note valid."""
+_NAMED = re.compile(r"\d|(?<=[\w,;] )[A-Z][a-z]")
+"""A number, or a name inside a sentence."""
 
 
 class FactChange(NamedTuple):
-    """The link type from a later note to an earlier one, SUPERSEDES or CONTRADICTS, and a readable reason.
+    """The link type from a later note to an earlier one, SUPERSEDES, UPDATES or CONTRADICTS, and a readable reason.
 
     ``effective`` is the time from which the later note is true, if it announces the change.
     """
@@ -53,7 +61,8 @@ def in_time(first: Note, second: Note) -> tuple[Note, Note, bool]:
 def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
     """Return how the later note changes the earlier one; ``dated``: their dates give the order.
 
-    Example: "I live in Porto." in May and "We moved to Braga." in July give SUPERSEDES.
+    Example: "I live in Porto." in May and "We moved to Braga." in July give SUPERSEDES, and "I live in Porto and work
+    at Apple." in May would get UPDATES.
     """
     if set(earlier.event_ids) & set(later.event_ids):
         return None
@@ -61,11 +70,40 @@ def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
     if len(earlier.content) <= SHORT:
         compared += [(old, new) for old in belongings(earlier) for new in endings(later)]
     changes = [
-        change
+        (change, old)
         for old, new in compared
         if (change := _change(_Statement(old, earlier), _Statement(new, later), dated)) is not None
     ]
-    return min(changes, key=lambda change: change.type is not LinkType.SUPERSEDES, default=None)
+    replaced = [old for change, old in changes if change.type is LinkType.SUPERSEDES]
+    change = min((change for change, _ in changes), key=lambda each: each.type is not LinkType.SUPERSEDES, default=None)
+    if change is not None and change.type is LinkType.SUPERSEDES and _states_more(earlier, replaced):
+        return change._replace(type=LinkType.UPDATES)
+    return change
+
+
+def replaced_part(earlier: Note, later: Note) -> str:
+    """Return the clauses of an earlier note whose facts a later note certainly replaces; "" for none."""
+    new = (*facts(later), *endings(later))
+    old = dict.fromkeys(old for old in facts(earlier) if any(replaces(each, later, old, earlier) for each in new))
+    return " ".join(dict.fromkeys(fact.text for fact in old))
+
+
+def _states_more(note: Note, replaced: Sequence[Fact]) -> bool:
+    """Return whether a note states more than these facts: another fact, sentence, name or number."""
+    values = frozenset[tuple[str, str]]().union(*(fact.value.facets for fact in replaced))
+    if any(values.isdisjoint(fact.value.facets) for fact in facts(note)):
+        return True
+    language, sentences = asserted_sentences(note.content)
+    for sentence in sentences:
+        stated = [fact for fact in replaced if fact.text in sentence]
+        if not stated and len(sentence.split()) >= MIN_WORDS:
+            return True
+        for fact in stated:
+            beside = language and language.beside.search(fact.text.replace(fact.value.text, ""))
+            sentence = sentence.replace(fact.text, beside.group() if beside else "")
+        if _NAMED.search(sentence):
+            return True
+    return False
 
 
 def announced(note: Note) -> datetime | None:
@@ -117,7 +155,7 @@ def _change(old: _Statement, new: _Statement, dated: bool) -> FactChange | None:
     if before.sense == "ends" or after.temporary or not _have_one_owner(old, new):
         return None
     if after.sense == "ends":
-        reason = f"says that this ended: {before.value.text}"
+        reason = f"{REASON}this ended: {before.value.text}"
         return FactChange(LinkType.SUPERSEDES, reason, after.effective) if _ends(before, after) else None
     if before.temporary:
         return None
@@ -129,7 +167,7 @@ def _change(old: _Statement, new: _Statement, dated: bool) -> FactChange | None:
         return None  # another appointment of the same name
     subject = _wording(after)
     if _is_certain(old, new, dated):
-        reason = f"says that {subject} changed: {before.value.text} \u2192 {after.value.text}"
+        reason = f"{REASON}{subject} changed: {before.value.text} \u2192 {after.value.text}"
         return FactChange(LinkType.SUPERSEDES, reason, after.effective)
     if after.exclusive == "dated" or (after.exclusive == "known" and is_town(before.value) and is_town(after.value)):
         reason = f"says otherwise of {subject}: {before.value.text} / {after.value.text}"
