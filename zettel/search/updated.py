@@ -53,10 +53,10 @@ def newer_first(
 
 
 def concerns_change(question: str, older: Note, newer: Note) -> bool:
-    """Return whether a question shares more words with the replaced part of a note than with the rest of it.
+    """Return whether a question is rather about the replaced part of a note than about the rest of it.
 
-    If the rules read no replaced fact, because a model or a person made the link, the words of both notes stand for it.
+    Either the newer note has all words of the question that the older one has, or the part has more of them.
     """
-    asked, old = set(tokenize(question)), set(tokenize(older.content))
-    replaced = set(tokenize(replaced_part(older, newer))) or old & set(tokenize(newer.content))
-    return len(asked & replaced) > len(asked & (old - replaced))
+    old, new = set(tokenize(older.content)), set(tokenize(newer.content))
+    asked, replaced = set(tokenize(question)) & old, set(tokenize(replaced_part(older, newer)))
+    return bool(asked) and (asked <= new or len(asked & replaced) > len(asked - replaced))
