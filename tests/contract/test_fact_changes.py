@@ -99,6 +99,28 @@ def test_a_note_of_lower_trust_updates_nothing(memory: Memory) -> None:
     assert memory.search("Where does Ann live?", k=1)[0].note.id == about
 
 
+def test_a_model_replaces_in_the_order_of_days(url: Any) -> None:
+    """A note of an earlier day that arrives late is replaced, and replaces nothing."""
+
+    def supersede(request: dict[str, Any]) -> str:
+        prompt = request["messages"][-1]["content"]
+        if not prompt.startswith("notes:"):
+            return reply(request)
+        cards = [json.loads(line) for line in prompt.partition("others:")[0].splitlines() if line.startswith("{")]
+        links = [{"from": card["id"], "to": to, "type": "SUPERSEDES", "reason": "new"} for card in cards
+                 for to in card.get("to", ())]  # fmt: skip
+        return json.dumps({"links": links})
+
+    with ModelServer(supersede) as server, Memory(url, llm=model(server)) as memory:
+        late = memory.add("The regatta of the rowing club begins at ten.", speaker="Ann", occurred_at="2024-05-01")
+        memory.flush(timeout=60)
+        early = memory.add("The regatta of the rowing club begins at nine.", speaker="Ann", occurred_at="2024-03-01")
+        memory.flush(timeout=60)
+        replaced = [(link.source, link.target) for link in memory.links(early) if link.type is LinkType.SUPERSEDES]
+        assert replaced == [(late, early)]
+        assert memory.search("When does the regatta begin?", k=1)[0].note.id == late
+
+
 def test_a_replacement_has_a_reason_and_ranks_first(memory: Memory) -> None:
     old, new = _moved(memory)
     (link,) = (link for link in memory.links(new) if link.type is LinkType.SUPERSEDES)

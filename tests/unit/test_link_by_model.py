@@ -116,6 +116,19 @@ def test_an_authored_context_replaces_the_content_in_the_request() -> None:
     assert shown[1]["note"] == "Ann: said 1"
 
 
+def test_a_candidate_of_a_later_day_may_replace_the_new_note() -> None:
+    """Concurrent jobs write facts in another order than their days."""
+    day = datetime(2024, 5, 1, tzinfo=timezone.utc)
+    early, late = _note(20, valid_from=day), _note(3, valid_from=day + timedelta(days=30))
+    choices = CandidateBatch((NoteCandidates(early, (0,)),), (late,))
+    ((request, _),) = _sent_requests(choices)
+    newer, older = (json.loads(text) for text in request.user.splitlines() if text.startswith("{"))
+    assert request.user.splitlines()[2] == "others:"
+    assert (newer["note"], newer["to"], older["note"]) == ("Ann: said 3", [older["id"]], "Ann: said 20")
+    answer = _answer({"from": newer["id"], "to": older["id"], "type": "UPDATES", "reason": "why"})
+    assert _link(answer, choices).notes == ((LinkDecision(late.id, early.id, LinkType.UPDATES, "why"),),)
+
+
 def test_valid_decisions_are_returned() -> None:
     linked = _link(
         _answer(

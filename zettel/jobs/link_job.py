@@ -300,7 +300,7 @@ def _joined(
 
     A model decides no more than a note may: SUPERSEDES over a note of higher trust becomes CONTRADICTS.
     """
-    links = {(link.type, link.target): link for link in near}
+    links = {link.key: link for link in near}
     for decision in decisions:
         link = Link(
             source=decision.source,
@@ -312,7 +312,7 @@ def _joined(
         )
         if not may_replace(notes[link.source], notes[link.target]):
             link = as_contradiction(link)
-        links[link.type, link.target] = link
+        links[link.key] = link
     return tuple(links.values())
 
 

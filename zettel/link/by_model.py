@@ -1,7 +1,7 @@
 """The linker that calls a language model: typed links, with reasons, from new notes to a few older ones.
 
-All notes of a request share one list of candidates, each with a short id. Links to other notes are dropped, and so are
-links by which an older note replaces a newer one.
+All notes of a request share one list of candidates, each with a short id. A pair is shown as a link from its later to
+its earlier note, which may have arrived in the other order. Other links of an answer are dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from zettel.link.near import MAX_NEAR_LINKS
 from zettel.llm.answer_parsing import items
 from zettel.llm.prompt_lines import Reason, date_of, line, short_ids, summary
 from zettel.llm.schemas import TEXT, enum_schema, list_schema
-from zettel.model import REPLACING, LinkType, Note
+from zettel.model import LinkType, Note
 from zettel.ports.language_model import (
     Ask,
     CandidateBatch,
@@ -99,15 +99,15 @@ class LiteLLMLinker:
         )
 
     def _request(self, asked: Iterable[NoteCandidates], choices: CandidateBatch, ids: Mapping[str, str]) -> Request:
-        notes: list[str] = []
-        own: set[str] = set()
-        pool: dict[str, Note] = {}
+        to: dict[str, list[str]] = {}
+        cards: dict[str, Note] = {}
         for choice in asked:
-            offered = _offered(choice, choices)
-            notes.append(_line(choice.note, ids, [ids[id] for id in offered]))
-            own.add(choice.note.id)
-            pool.update(offered)
-        others = [_line(note, ids) for id, note in pool.items() if id not in own]
+            to.setdefault(choice.note.id, [])
+            for later, earlier in _pairs(choice, choices):
+                cards |= {later.id: later, earlier.id: earlier}
+                to.setdefault(later.id, []).append(ids[earlier.id])
+        notes = [_line(cards[id], ids, targets) for id, targets in to.items() if targets]
+        others = [_line(note, ids) for id, note in cards.items() if not to.get(id)]
         return Request(
             prompt=self.prompt.name,
             system=self.prompt.system,
@@ -124,24 +124,30 @@ def _offered(choice: NoteCandidates, choices: CandidateBatch) -> dict[str, Note]
     return {other.id: other for other in others if other.id != choice.note.id}
 
 
+def _pairs(choice: NoteCandidates, choices: CandidateBatch) -> list[tuple[Note, Note]]:
+    """Return the pairs of a note and its candidates, each with the later note first."""
+    note, offered = choice.note, _offered(choice, choices).values()
+    return [(note, other) if _was_valid_before(other, note) else (other, note) for other in offered]
+
+
 def _decided(
     choices: CandidateBatch, ids: Mapping[str, str], found: Iterable[Any]
 ) -> dict[str, tuple[LinkDecision, ...]]:
-    """Return by note the links of an answer to its candidates: one per pair, and a few per note."""
+    """Return by note the links of an answer between it and its candidates: one per pair, and a few per note."""
     by_short = {short: id for id, short in ids.items()}
-    by_id = {choice.note.id: choice for choice in choices.notes}
-    decided: dict[str, dict[str, LinkDecision]] = {id: {} for id in by_id}
+    asked: dict[tuple[str, str], str] = {}
+    for choice in choices.notes:
+        for later, earlier in _pairs(choice, choices):
+            asked.setdefault((later.id, earlier.id), choice.note.id)
+    decided: dict[str, dict[tuple[str, str], LinkDecision]] = {choice.note.id: {} for choice in choices.notes}
     for item in found:
         link = _item(item)
-        choice = by_id.get(by_short.get(link.source, "")) if link else None
-        if link is None or choice is None:
+        pair = (by_short.get(link.source, ""), by_short.get(link.target, "")) if link else ("", "")
+        if link is None or pair not in asked:
             continue
-        target = _offered(choice, choices).get(by_short.get(link.target, ""))
-        links = decided[choice.note.id]
-        if target is None or target.id in links or len(links) == MAX_LINKS:
-            continue
-        if link.type not in REPLACING or _was_valid_before(target, choice.note):
-            links[target.id] = LinkDecision(choice.note.id, target.id, link.type, link.reason)
+        links = decided[asked[pair]]
+        if len(links) < MAX_LINKS:
+            links.setdefault(pair, LinkDecision(*pair, link.type, link.reason))
     return {id: tuple(links.values()) for id, links in decided.items()}
 
 
