@@ -17,6 +17,7 @@ from tests.contract.test_annotation import model
 from tests.model_server import ModelServer
 from tests.scripted_model import reply
 from zettel import LinkType, Memory, Note, Scope, acting_as
+from zettel.bench.completions import Reply
 from zettel.graph import open_store
 from zettel.link.conflicts import conflicts
 from zettel.model import Conflict
@@ -99,19 +100,28 @@ def test_a_note_of_lower_trust_updates_nothing(memory: Memory) -> None:
     assert memory.search("Where does Ann live?", k=1)[0].note.id == about
 
 
-def test_a_model_replaces_in_the_order_of_days(url: Any) -> None:
-    """A note of an earlier day that arrives late is replaced, and replaces nothing."""
+def superseding(word: str) -> Reply:
+    """Return a model that replaces every older card with this word that is offered."""
 
-    def supersede(request: dict[str, Any]) -> str:
+    def answer(request: dict[str, Any]) -> str:
         prompt = request["messages"][-1]["content"]
         if not prompt.startswith("notes:"):
             return reply(request)
-        cards = [json.loads(line) for line in prompt.partition("others:")[0].splitlines() if line.startswith("{")]
-        links = [{"from": card["id"], "to": to, "type": "SUPERSEDES", "reason": "new"} for card in cards
-                 for to in card.get("to", ())]  # fmt: skip
+        cards = {card["id"]: card for card in map(json.loads, filter(lambda line: line[0] == "{", prompt.splitlines()))}
+        links = [
+            {"from": id, "to": older, "type": "SUPERSEDES", "reason": "new"}
+            for id, card in cards.items()
+            for older in card.get("to", ())
+            if word in cards[older]["note"]
+        ]
         return json.dumps({"links": links})
 
-    with ModelServer(supersede) as server, Memory(url, llm=model(server)) as memory:
+    return answer
+
+
+def test_a_model_replaces_in_the_order_of_days(url: Any) -> None:
+    """A note of an earlier day that arrives late is replaced, and replaces nothing."""
+    with ModelServer(superseding("regatta")) as server, Memory(url, llm=model(server)) as memory:
         late = memory.add("The regatta of the rowing club begins at ten.", speaker="Ann", occurred_at="2024-05-01")
         memory.flush(timeout=60)
         early = memory.add("The regatta of the rowing club begins at nine.", speaker="Ann", occurred_at="2024-03-01")
@@ -119,6 +129,16 @@ def test_a_model_replaces_in_the_order_of_days(url: Any) -> None:
         replaced = [(link.source, link.target) for link in memory.links(early) if link.type is LinkType.SUPERSEDES]
         assert replaced == [(late, early)]
         assert memory.search("When does the regatta begin?", k=1)[0].note.id == late
+
+
+def test_a_message_with_a_superseded_fact_is_marked(url: Any) -> None:
+    with ModelServer(superseding("lives in")) as server, Memory(url, llm=model(server)) as memory:
+        told = memory.add("I moved to Braga. My sister has three cats.", speaker="Bo", occurred_at="2024-03-01")
+        memory.flush(timeout=60)
+        memory.add("I moved to Faro.", speaker="Bo", occurred_at="2024-05-01")
+        memory.flush(timeout=60)
+        hits = {hit.note.id: hit for hit in memory.search("How many cats does the sister have?", k=10)}
+        assert hits[told].why.time.startswith("partly replaced since 2024-05-01")
 
 
 def test_a_replacement_has_a_reason_and_ranks_first(memory: Memory) -> None:

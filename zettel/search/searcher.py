@@ -298,7 +298,7 @@ class Searcher:
                 why=explain(
                     row, candidates, scores, scorer, today, ranked.strengths.get(row),
                     trust=trust(notes[candidates.ids[row]]), disputed=ranked.witnesses.get(row),
-                    updated_by=updated.get(row), full=request.explain,
+                    updated_by=updated[row][-1] if row in updated else None, full=request.explain,
                 ),
                 passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
                 **turns_of(row, candidates)._asdict(),

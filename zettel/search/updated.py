@@ -6,6 +6,7 @@ second "Where is home?".
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,33 +23,54 @@ if TYPE_CHECKING:
 
 DEPTH = 20
 """Best notes in which updated ones are examined."""
-_UPDATES = tuple(LinkType).index(LinkType.UPDATES)
+_SUPERSEDES, _UPDATES, _DERIVED = (
+    tuple(LinkType).index(type) for type in (LinkType.SUPERSEDES, LinkType.UPDATES, LinkType.DERIVED_FROM)
+)
 
 
-def updates(candidates: Candidates, today: int | None) -> dict[int, int]:
-    """Return rows of valid notes with the row of the latest valid note that replaces a part of them."""
-    made = np.flatnonzero(candidates.link_type == _UPDATES)
+def updates(candidates: Candidates, today: int | None) -> dict[int, list[int]]:
+    """Return rows of valid notes, each with the rows of valid notes that replace a part of it, the latest last.
+
+    A note that supersedes a fact also replaces a part of the messages that the fact was derived from.
+    """
+    made = np.flatnonzero((candidates.link_type == _UPDATES) | (candidates.link_type == _SUPERSEDES))
     if not len(made):
         return {}
     old, latest = outdated(candidates, today), TIME_MAX if today is None else today
     begun = candidates.valid_from <= latest
-    pairs = zip(candidates.link_source[made].tolist(), candidates.link_target[made].tolist(), strict=True)
-    valid = [(source, target) for source, target in pairs if begun[source] and not old[source] and not old[target]]
-    valid.sort(key=lambda pair: (candidates.valid_from[pair[0]], candidates.seq[pair[0]]))
-    return {target: source for source, target in valid}
+    sources: dict[int, list[int]] = defaultdict(list)
+    for at in np.flatnonzero(candidates.link_type == _DERIVED).tolist():
+        sources[int(candidates.link_source[at])].append(int(candidates.link_target[at]))
+    updated: dict[int, set[int]] = defaultdict(set)
+    for at in made.tolist():
+        newer, older = int(candidates.link_source[at]), int(candidates.link_target[at])
+        if begun[newer] and not old[newer]:
+            targets = [older] if candidates.link_type[at] == _UPDATES else sources[older]
+            for target in targets:
+                if not old[target]:
+                    updated[target].add(newer)
+    return {
+        older: sorted(newer, key=lambda row: (candidates.valid_from[row], candidates.seq[row]))
+        for older, newer in updated.items()
+    }
 
 
 def newer_first(
-    question: str, rows: Sequence[int], updated: Mapping[int, int], candidates: Candidates, notes: Mapping[str, Note]
+    question: str,
+    rows: Sequence[int],
+    updated: Mapping[int, Sequence[int]],
+    candidates: Candidates,
+    notes: Mapping[str, Note],
 ) -> list[int]:
-    """Return the rows in an order in which a note follows the one that replaces the part that the question concerns."""
+    """Return the rows in an order in which a note follows those that replace the part that the question concerns."""
     order = list(rows)
-    for older, newer in updated.items():
-        if older not in order or newer not in order or order.index(newer) < order.index(older):
-            continue
-        if concerns_change(question, notes[candidates.ids[older]], notes[candidates.ids[newer]]):
-            order.remove(newer)
-            order.insert(order.index(older), newer)
+    for older, replacements in updated.items():
+        for newer in replacements:
+            if older not in order or newer not in order or order.index(newer) < order.index(older):
+                continue
+            if concerns_change(question, notes[candidates.ids[older]], notes[candidates.ids[newer]]):
+                order.remove(newer)
+                order.insert(order.index(older), newer)
     return order
 
 
