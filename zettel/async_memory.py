@@ -385,6 +385,18 @@ class AsyncMemory:
             "answer_context", scope, question=question, rounds=rounds, max_tokens=max_tokens, search=search
         )
 
+    async def session_context(
+        self, session: str, max_tokens: int = DEFAULT_TOKENS, *, scope: Scope | None = None
+    ) -> str:
+        """Return the short-term memory of a session for a prompt: its last turns verbatim, after a summary.
+
+        If the whole session does not fit into ``max_tokens``, sentences of the turns before the last ones precede them,
+        above all statements of people about themselves. No model is called. Archived, quarantined and deleted turns are
+        left out, and the summary quotes no tools, untrusted writers or texts that look like instructions. It covers the
+        last 500 turns. Returns "" for an unknown session. Raises ``InvalidInput``.
+        """
+        return await self._call("session_context", scope, session=session, max_tokens=max_tokens)
+
     # ---------------------------------------------------------------------------------------------------- read by id
 
     async def get(self, id: str, *, scope: Scope | None = None) -> Note | EventRecord:

@@ -399,6 +399,18 @@ class Memory:
             )
         )
 
+    def session_context(
+        self, session: str, max_tokens: int = DEFAULT_TOKENS, *, scope: Scope | None = None
+    ) -> str:
+        """Return the short-term memory of a session for a prompt: its last turns verbatim, after a summary.
+
+        If the whole session does not fit into ``max_tokens``, sentences of the turns before the last ones precede them,
+        above all statements of people about themselves. No model is called. Archived, quarantined and deleted turns are
+        left out, and the summary quotes no tools, untrusted writers or texts that look like instructions. It covers the
+        last 500 turns. Returns "" for an unknown session. Raises ``InvalidInput``.
+        """
+        return self._wait(partial(self._memory.session_context, session, max_tokens, scope=scope))
+
     # ---------------------------------------------------------------------------------------------------- read by id
 
     def get(self, id: str, *, scope: Scope | None = None) -> Note | EventRecord:

@@ -108,6 +108,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": import_export.import_,
     "search": search.search,
     "context": search.context,
+    "session": search.session,
     "feedback": search.feedback,
     "show": notes.show,
     "links": links.links,

@@ -67,6 +67,10 @@ class Archive(Arguments):
     id: Id
 
 
+class Restore(Arguments):
+    id: Id
+
+
 class Link(Arguments):
     source: str = Field(description="Id of the memory that the link starts from; with supersedes the newer one.")
     target: str = Field(description="Id of the other memory; with supersedes the outdated one.")

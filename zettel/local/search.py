@@ -25,7 +25,7 @@ from zettel.core.arguments import (
 from zettel.core.external_ids import note_id_of
 from zettel.errors import InvalidInput, InvalidQuestion
 from zettel.local.local_memory import LocalMemory
-from zettel.local.read import list_
+from zettel.local.read import events, list_
 from zettel.model import Hit, Kind, LoggedSearch, Note, Outcome, Scope, Tuned
 from zettel.model.hits import CONTEXT_HITS
 from zettel.ports.query import SearchRequest
@@ -155,6 +155,19 @@ async def answer_context(
         partial(pack, max_tokens=max_tokens, questions=questions),
         moment_of("now", search.get("now") or search.get("as_of")),
     )
+
+
+async def session_context(
+    memory: LocalMemory, session: str, max_tokens: int, *, scope: Scope | None = None
+) -> str:  # fmt: skip
+    from zettel.search.session_context import READ_TURNS, session_text, turns_of
+
+    engine, scope = memory.use(scope)
+    require_tokens(max_tokens)
+    last = await events(memory, session, limit=READ_TURNS, scope=scope)
+    ids = await engine.store.notes_of(scope, [event.event_id for event in last])
+    notes = await engine.store.notes(scope, ids)
+    return await anyio.to_thread.run_sync(session_text, turns_of(last, notes.values()), max_tokens)
 
 
 async def feedback(
