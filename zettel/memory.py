@@ -30,6 +30,8 @@ from zettel.model import (
     OnConflict,
     Outcome,
     Page,
+    Queried,
+    QueryResult,
     Remembered,
     Revision,
     Role,
@@ -451,6 +453,68 @@ class Memory:
                 archived=archived,
                 limit=limit,
                 cursor=cursor,
+                scope=scope,
+            )
+        )
+
+    def query(
+        self,
+        of: Queried = "notes",
+        *,
+        words: Iterable[str] | None = None,
+        terms: Iterable[str] | None = None,
+        kinds: Iterable[Kind | str] | None = None,
+        tags: Iterable[str] | None = None,
+        session: str | None = None,
+        speaker: str | None = None,
+        role: Role | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        filter: Mapping[str, Any] | None = None,
+        as_of: Time | None = None,
+        archived: bool = False,
+        group_by: Iterable[str] | None = None,
+        tz: str | None = None,
+        order: str | None = None,
+        limit: int = 100,
+        scope: Scope | None = None,
+    ) -> QueryResult:
+        """Count, group and list notes or events that meet all conditions, exactly and without ranking.
+
+        ``of`` is ``notes`` or ``events``. An event counts if one of its episodic notes meets the conditions; ``since``,
+        ``until`` and ``session`` then apply to the event, so each mention of a merged statement counts. ``words``
+        are words in the note's text, in any form ("run" matches "running"), and ``terms`` are names and tags, as
+        ``terms()`` returns them; one of each must match. An entry of several words requires all of them. The other
+        conditions are those of ``list``. ``as_of`` selects notes that were valid at that time. ``archived``
+        includes the archive, except merged and quarantined notes; such a query reads every note.
+
+        ``group_by`` names up to several of kind, speaker, role, session, tag or term, year, month, week, day, weekday;
+        days are those of the time zone ``tz`` (default UTC). ``order`` of groups is ``count``, ``key``, ``first`` or
+        ``last``, and otherwise ``time`` or ``arrival`` of the notes; "-" before it reverses it. ``limit`` (0 or more)
+        is the number of returned groups, notes or events. Raises ``InvalidInput``.
+
+        Example: ``memory.query("events", words=["run"], role="user", limit=0).count``.
+        """
+        return self._wait(
+            partial(
+                self._memory.query,
+                of,
+                words=words,
+                terms=terms,
+                kinds=kinds,
+                tags=tags,
+                session=session,
+                speaker=speaker,
+                role=role,
+                since=since,
+                until=until,
+                filter=filter,
+                as_of=as_of,
+                archived=archived,
+                group_by=group_by,
+                tz=tz,
+                order=order,
+                limit=limit,
                 scope=scope,
             )
         )

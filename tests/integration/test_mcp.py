@@ -81,8 +81,8 @@ async def test_tools_resources_and_prompts_work_over_every_transport(transport: 
 async def check_tools(client: Client, fact: str) -> None:
     listed = (await client.ask("list_tools"))["tools"]
     assert [tool["name"] for tool in listed] == [
-        "add_memory", "search_memories", "get_memory", "update_memory", "archive_memory", "restore_memory",
-        "link_memories", "unlink_memories", "memory_history",
+        "add_memory", "search_memories", "query_memories", "get_memory", "update_memory", "archive_memory",
+        "restore_memory", "link_memories", "unlink_memories", "memory_history",
     ]  # fmt: skip
     for tool in listed:
         schema = tool["inputSchema"]
@@ -101,6 +101,8 @@ async def check_tools(client: Client, fact: str) -> None:
     assert (await client.call("get_memory", id=added["id"]))["links"]
     assert (await client.call("update_memory", id=other, importance=0.9, pinned=True))["version"] >= 2
     assert (await client.call("memory_history", id=other))["versions"][0]["by"] == "add"
+    counted = await client.call("query_memories", words=["cello"], group_by=["month"])
+    assert counted["groups"] == [{"month": "2024-05", "count": counted["count"]}]
     assert "unknown tool 'delete_memory'" in await client.call("delete_memory", id=added["id"])
     assert await client.call("archive_memory", id=added["id"]) == {"archived": True, "id": added["id"]}
     hits = await client.call("search_memories", query="Where is Ann's cello?", limit=5)
@@ -110,7 +112,7 @@ async def check_tools(client: Client, fact: str) -> None:
     assert "unknown tool 'cypher'" in await client.call("cypher", query="MATCH (n) RETURN n")
 
 
-READING = {"search_memories", "get_memory", "memory_history"}
+READING = {"search_memories", "query_memories", "get_memory", "memory_history"}
 
 
 async def check_resources(client: Client) -> None:

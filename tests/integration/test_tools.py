@@ -122,13 +122,32 @@ def test_tools_of_little_trust_neither_archive_nor_restore_what_a_person_stated(
     assert (memory.get(stated).archived, memory.get(archived).archived) == (False, True)
 
 
+def test_counts_are_exact_and_list_the_memories(tools: MemoryTools, memory: Memory) -> None:
+    for day, text in (("2024-05-01", "I ran to the pier."), ("2024-05-20", "Went running."), ("2024-06-02", "I run.")):
+        add_memory(tools, text, who="Ann", when=day)
+    add_memory(tools, "I run a bakery.", who="Bo", when="2024-06-03")
+    ran = {"words": ["run", "ran"], "who": "Ann"}
+    answer = tools.call("query_memories", ran | {"limit": 1})
+    assert (answer["count"], answer["first"], answer["last"]) == (3, "2024-05-01", "2024-06-02")
+    assert texts(answer) == ["I run."]
+    assert tools.call("query_memories", ran | {"limit": 0}) == {"count": 3, "first": "2024-05-01", "last": "2024-06-02"}
+    by_who = tools.call("query_memories", {"words": ["run", "ran"], "group_by": ["who", "month"], "limit": 2})
+    assert by_who["groups"] == [
+        {"who": "Ann", "month": "2024-05", "count": 2}, {"who": "Ann", "month": "2024-06", "count": 1},
+    ]  # fmt: skip
+    assert (by_who["count"], by_who["more_groups"]) == (4, 1)
+    again = tools.call("add_memory", {"text": "I run."})
+    assert not again["stored"]  # the list recalled it
+    assert "is not a time" in tools.call("query_memories", {"since": "May"})["error"]
+
+
 def test_read_only_tools_change_nothing(memory: Memory) -> None:
     id = memory.add("Tea is in the left cupboard.")
     tools = MemoryTools(memory, read_only=True)
-    assert [tool.name for tool in tools] == ["search_memories", "get_memory", "memory_history"]
+    assert [tool.name for tool in tools] == ["search_memories", "query_memories", "get_memory", "memory_history"]
     for name in ("add_memory", "update_memory", "delete_memory", "link_memories", "cypher"):
         error = tools.call(name, {"id": id, "text": "x"})["error"]
-        assert error == f"unknown tool '{name}': use one of search_memories, get_memory, memory_history"
+        assert error == f"unknown tool '{name}': use one of search_memories, query_memories, get_memory, memory_history"
     assert texts(tools.call("search_memories", {"query": "tea"})) == ["Tea is in the left cupboard."]
 
 
@@ -214,7 +233,7 @@ def test_no_argument_changes_the_scope(memory: Memory) -> None:
 
 def test_tools_have_openai_and_anthropic_schemas(tools: MemoryTools) -> None:
     names = [tool.name for tool in tools]
-    assert len(tools) == 10
+    assert len(tools) == 11
     for schema, tool in zip(tools.openai(), tools, strict=True):
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         assert schema == {"type": "function", "function": function}
