@@ -200,6 +200,44 @@ class Memory:
         """
         return self._wait(partial(self._memory.add_many_report, events, on_conflict=on_conflict, scope=scope))
 
+    def add_fact(
+        self,
+        subject: str,
+        attribute: str,
+        value: str,
+        *,
+        valid_from: Time | None = None,
+        valid_to: Time | None = None,
+        id: str | None = None,
+        session: str | None = None,
+        sources: Iterable[str] = (),
+        scope: Scope | None = None,
+    ) -> str:
+        """Add a fact that the caller extracted, and return the id of its semantic note.
+
+        It supersedes earlier values of the same ``subject`` and ``attribute`` (case does not matter), or contradicts
+        those of more trust; the next later value supersedes it. ``sources`` are the notes that it was
+        extracted from: it is linked to them, has at most their trust, and is deleted with them. ``id`` is the caller's
+        own; a fact with an id or a time is stored once. ``revert(id, 1)`` undoes all effects. Raises ``InvalidInput``,
+        ``InvalidEvent``, ``IdentityConflict``, ``EventDeleted``, ``NotFound`` for an unknown source.
+
+        Example: ``memory.add_fact("Ann", "home", "Bergen", valid_from="2024-05-01")``.
+        """
+        return self._wait(
+            partial(
+                self._memory.add_fact,
+                subject,
+                attribute,
+                value,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                id=id,
+                session=session,
+                sources=sources,
+                scope=scope,
+            )
+        )
+
     # ---------------------------------------------------------------------------------------------------------- search
 
     def search(

@@ -35,6 +35,7 @@ MOST_QUESTIONS = 50
 """Questions of one request; a client splits longer lists."""
 ROUTES: Mapping[str, Route] = {
     "add_many_report": Route("events", "write", "POST", "/v1/events/report", wire.REMEMBERED),
+    "add_fact": Route("events", "write", "POST", "/v1/facts", wire.ADDED),
     "events": Route("events", "read", "GET", "/v1/events", wire.EVENTS),
     "search_many": Route("search", "read", "POST", "/v1/search/batch", wire.HITS_MANY),
     "context": Route("search", "read", "POST", "/v1/context", wire.CONTEXT, "search"),
