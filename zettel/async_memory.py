@@ -18,6 +18,7 @@ from zettel.model import (
     Event,
     EventRecord,
     Evolved,
+    Example,
     Graph,
     Hit,
     Job,
@@ -426,6 +427,16 @@ class AsyncMemory:
         last 500 turns. Returns "" for an unknown session. Raises ``InvalidInput``.
         """
         return await self._call("session_context", scope, session=session, max_tokens=max_tokens)
+
+    async def examples(self, task: str, k: int = 3, *, scope: Scope | None = None) -> List[Example]:
+        """Return up to ``k`` past episodes in which an agent succeeded at a similar task, the most similar first.
+
+        An episode is a message of a user with the turns after it up to the next task, at most one of each session. It
+        succeeded if the last outcome in it is a success: of a tool (metadata ``outcome``, which imported traces have),
+        or in a message ("That worked!"). ``str(example)`` is text for a prompt. Raises ``InvalidQuestion``,
+        ``InvalidInput``.
+        """
+        return await self._call("examples", scope, task=task, k=k)
 
     # ---------------------------------------------------------------------------------------------------- read by id
 

@@ -1,4 +1,4 @@
-"""Results of exact queries: counts of notes or events, groups of them, and the notes or events themselves."""
+"""Results of exact queries (counts, groups, notes and events), and past episodes as examples."""
 
 from __future__ import annotations
 
@@ -42,3 +42,19 @@ class QueryResult(Frozen):
     all_groups: int = Field(default=0, description="Number of groups, of which `groups` are the first.")
     notes: tuple[Note, ...] = ()
     events: tuple[EventRecord, ...] = ()
+
+
+class Example(Frozen):
+    """A past episode in which an agent succeeded: its task, its steps as lines, and how well the task fits (0 to 1).
+
+    ``note`` is the note of the task, in ``session``. ``str()`` is the text for a prompt.
+    """
+
+    task: str
+    steps: tuple[str, ...]
+    session: str
+    note: str
+    score: float
+
+    def __str__(self) -> str:
+        return "\n".join([f"Task: {self.task}", *(f"- {step}" for step in self.steps)])

@@ -42,6 +42,7 @@ ROUTES: Mapping[str, Route] = {
     "answer_context": Route("search", "read", "POST", "/v1/answer-context", wire.GATHERED, "search"),
     "session_context": Route("search", "read", "GET", "/v1/session-context", wire.CONTEXT),
     "query": Route("search", "read", "POST", "/v1/query", wire.QUERIED),
+    "examples": Route("search", "read", "POST", "/v1/examples", wire.EXAMPLES),
     "feedback": Route("search", "write", "POST", "/v1/feedback", None),
     "searches": Route("search", "read", "GET", "/v1/searches", wire.SEARCHES),
     "tune": Route("search", "admin", "POST", "/v1/tune", wire.TUNED),
