@@ -20,7 +20,9 @@ def note_of(memory: Memory, id: str) -> Note:
 
 
 def types(memory: Memory, id: str) -> list[tuple[str, str]]:
-    return sorted((link.type.value, link.target) for link in memory.links(id) if link.source == id)
+    """Return the links that a note starts, without those that a job found meanwhile."""
+    links = [link for link in memory.links(id) if link.source == id and link.type is not LinkType.RELATES]
+    return sorted((link.type.value, link.target) for link in links)
 
 
 def test_a_fact_supersedes_the_former_value(memory: Memory) -> None:
