@@ -41,7 +41,7 @@ def query(
     ),
     limit: int = typer.Option(20, "--limit", min=0, help="Number of rows; 0 only counts."),
 ) -> None:  # fmt: skip
-    """Count, group and list notes or events exactly, without ranking.
+    """Count, group and list notes or events exactly.
 
     \b
     Examples:

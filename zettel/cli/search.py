@@ -133,7 +133,7 @@ def session(
     name: str = typer.Argument(metavar="SESSION", help="Name of the session."),
     max_tokens: int = typer.Option(800, "--max-tokens", help="Largest size of the text in tokens."),
 ) -> None:
-    """Print the last turns of a session, after a summary of the turns before.
+    """Print the last turns of a session, after a summary.
 
     \b
     Examples:

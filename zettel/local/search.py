@@ -173,7 +173,7 @@ async def session_context(
 
 
 async def examples(memory: LocalMemory, task: str, k: int = 3, *, scope: Scope | None = None) -> list[Example]:
-    from zettel.search.examples import CANDIDATES, MIN_SCORE, example_of
+    from zettel.local.examples import CANDIDATES, MIN_SCORE, example_of
     from zettel.search.session_context import READ_TURNS, turns_of
 
     engine, scope = memory.use(scope)
