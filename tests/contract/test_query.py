@@ -188,7 +188,7 @@ def test_answers_equal_those_of_plain_python(
 ) -> None:
     memory, everything = filled
     query = query | ({"group_by": by, "tz": tz} if by else {})
-    order = {"order": "key"} if by else {}
+    order: dict[str, Any] = {"order": "key"} if by else {}
     answer = memory.query(of, **query, **order)
     oracle = expected(everything, memory, of, query)
     assert answer.model_copy(update={"notes": (), "events": ()}) == oracle
