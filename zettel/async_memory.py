@@ -18,6 +18,7 @@ from zettel.model import (
     Event,
     EventRecord,
     Evolved,
+    Example,
     Graph,
     Hit,
     Job,
@@ -30,6 +31,8 @@ from zettel.model import (
     OnConflict,
     Outcome,
     Page,
+    Queried,
+    QueryResult,
     Remembered,
     Revision,
     Role,
@@ -241,6 +244,34 @@ class AsyncMemory:
         accepted = [checked(event) for event in list_of("events", events, "events")]
         return await self._call("add_many_report", scope, events=accepted, on_conflict=on_conflict)
 
+    async def add_fact(
+        self,
+        subject: str,
+        attribute: str,
+        value: str,
+        *,
+        valid_from: Time | None = None,
+        valid_to: Time | None = None,
+        id: str | None = None,
+        session: str | None = None,
+        sources: Iterable[str] = (),
+        scope: Scope | None = None,
+    ) -> str:
+        """Add a fact that the caller extracted, and return the id of its semantic note.
+
+        It supersedes earlier values of the same ``subject`` and ``attribute`` (case does not matter), or contradicts
+        those of more trust; the next later value supersedes it. ``sources`` are the notes that it was
+        extracted from: it is linked to them, has at most their trust, and is deleted with them. ``id`` is the caller's
+        own; a fact with an id or a time is stored once. ``revert(id, 1)`` undoes all effects. Raises ``InvalidInput``,
+        ``InvalidEvent``, ``IdentityConflict``, ``EventDeleted``, ``NotFound`` for an unknown source.
+
+        Example: ``memory.add_fact("Ann", "home", "Bergen", valid_from="2024-05-01")``.
+        """
+        return await self._call(
+            "add_fact", scope, subject=subject, attribute=attribute, value=value, valid_from=valid_from,
+            valid_to=valid_to, id=id, session=session, sources=sources,
+        )  # fmt: skip
+
     # ---------------------------------------------------------------------------------------------------------- search
 
     async def search(
@@ -385,6 +416,28 @@ class AsyncMemory:
             "answer_context", scope, question=question, rounds=rounds, max_tokens=max_tokens, search=search
         )
 
+    async def session_context(
+        self, session: str, max_tokens: int = DEFAULT_TOKENS, *, scope: Scope | None = None
+    ) -> str:
+        """Return the short-term memory of a session for a prompt: its last turns verbatim, after a summary.
+
+        If the whole session does not fit into ``max_tokens``, sentences of the turns before the last ones precede them,
+        above all statements of people about themselves. No model is called. Archived, quarantined and deleted turns are
+        left out, and the summary quotes no tools, untrusted writers or texts that look like instructions. It covers the
+        last 500 turns. Returns "" for an unknown session. Raises ``InvalidInput``.
+        """
+        return await self._call("session_context", scope, session=session, max_tokens=max_tokens)
+
+    async def examples(self, task: str, k: int = 3, *, scope: Scope | None = None) -> List[Example]:
+        """Return up to ``k`` past episodes in which an agent succeeded at a similar task, the most similar first.
+
+        An episode is a message of a user with the turns after it up to the next task, at most one of each session. It
+        succeeded if the last outcome in it is a success: of a tool (metadata ``outcome``, which imported traces have),
+        or in a message ("That worked!"). ``str(example)`` is text for a prompt. Raises ``InvalidQuestion``,
+        ``InvalidInput``.
+        """
+        return await self._call("examples", scope, task=task, k=k)
+
     # ---------------------------------------------------------------------------------------------------- read by id
 
     async def get(self, id: str, *, scope: Scope | None = None) -> Note | EventRecord:
@@ -415,6 +468,50 @@ class AsyncMemory:
             "list", scope, kinds=kinds, tags=tags, session=session, speaker=speaker, role=role, since=since,
             until=until, filter=filter,
             archived=archived, limit=limit, cursor=cursor,
+        )  # fmt: skip
+
+    async def query(
+        self,
+        of: Queried = "notes",
+        *,
+        words: Iterable[str] | None = None,
+        terms: Iterable[str] | None = None,
+        kinds: Iterable[Kind | str] | None = None,
+        tags: Iterable[str] | None = None,
+        session: str | None = None,
+        speaker: str | None = None,
+        role: Role | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        filter: Mapping[str, Any] | None = None,
+        as_of: Time | None = None,
+        archived: bool = False,
+        group_by: Iterable[str] | None = None,
+        tz: str | None = None,
+        order: str | None = None,
+        limit: int = 100,
+        scope: Scope | None = None,
+    ) -> QueryResult:
+        """Count, group and list notes or events that meet all conditions, exactly and without ranking.
+
+        ``of`` is ``notes`` or ``events``. An event counts if one of its episodic notes meets the conditions; ``since``,
+        ``until`` and ``session`` then apply to the event, so each mention of a merged statement counts. ``words``
+        are words in the note's text, in any form ("run" matches "running"), and ``terms`` are names and tags, as
+        ``terms()`` returns them; one of each must match. An entry of several words requires all of them. The other
+        conditions are those of ``list``. ``as_of`` selects notes that were valid at that time. ``archived``
+        includes the archive, except merged and quarantined notes; such a query reads every note.
+
+        ``group_by`` names up to several of kind, speaker, role, session, tag or term, year, month, week, day, weekday;
+        days are those of the time zone ``tz`` (default UTC). ``order`` of groups is ``count``, ``key``, ``first`` or
+        ``last``, and otherwise ``time`` or ``arrival`` of the notes; "-" before it reverses it. ``limit`` (0 or more)
+        is the number of returned groups, notes or events. Raises ``InvalidInput``.
+
+        Example: ``memory.query("events", words=["run"], role="user", limit=0).count``.
+        """
+        return await self._call(
+            "query", scope, of=of, words=words, terms=terms, kinds=kinds, tags=tags, session=session, speaker=speaker,
+            role=role, since=since, until=until, filter=filter, as_of=as_of, archived=archived, group_by=group_by,
+            tz=tz, order=order, limit=limit,
         )  # fmt: skip
 
     async def events(

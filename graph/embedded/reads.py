@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from zettel.core.fold import live_versions
 from zettel.graph.bodies import read_body, read_note, read_uses
@@ -19,9 +20,21 @@ DUMP_PAGE = 256
 FEW = 500
 """Below this number of notes with a facet, a page reads those notes rather than the scope in order."""
 
-_VALID_TO = f"""(SELECT MIN(CASE WHEN s.valid_from = {TIME_MIN} THEN l.recorded_at ELSE s.valid_from END)
+VALID_TO = f"""(SELECT MIN(CASE WHEN s.valid_from = {TIME_MIN} THEN l.recorded_at ELSE s.valid_from END)
     FROM links l JOIN notes s ON s.number = l.source WHERE l.target = n.number AND l.type = 'SUPERSEDES')"""
 """Earliest ``valid_from`` of the notes that supersede ``n``; an unknown one counts as the link's ``recorded_at``."""
+
+FILTER = """n.scope = :scope AND NOT n.archived
+    AND (:kinds = '[]' OR n.kind IN (SELECT value FROM json_each(:kinds)))
+    AND (:session IS NULL OR n.session = :session) AND (:speaker IS NULL OR n.speaker = :speaker)
+    AND (:role IS NULL OR n.role = :role)
+    AND (:since IS NULL OR (n.occurred_at >= :since AND n.occurred_at != :unknown))
+    AND (:until IS NULL OR (n.occurred_at < :until AND n.occurred_at != :unknown))
+    AND (:tags = '[]' OR EXISTS (SELECT 1 FROM json_each(:tags) CROSS JOIN facets p
+        ON p.scope = :scope AND p.key = value AND p.note = n.number))
+    AND (:every = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:every) WHERE NOT EXISTS (SELECT 1 FROM facets p
+        WHERE p.scope = :scope AND p.key = value AND p.note = n.number)))"""
+"""Condition that the note ``n`` of a scope is unarchived and passes a filter."""
 
 
 def events(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, EventRecord]:
@@ -59,7 +72,7 @@ def events_from(
 def notes(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, Note]:
     """Return the notes that exist, by id."""
     rows = sql.execute(
-        f"""SELECT n.id, t.body, {_VALID_TO} FROM json_each(?)
+        f"""SELECT n.id, t.body, {VALID_TO} FROM json_each(?)
         CROSS JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number""",
         (json.dumps(list(ids)), scope),
     )
@@ -77,40 +90,27 @@ def notes_of(sql: sqlite3.Connection, scope: int, events: Iterable[str]) -> tupl
     return tuple(id for (id,) in rows)
 
 
+def filter_values(scope: int, keys: Keys, filter: Filter) -> dict[str, Any]:
+    """Return the values of ``FILTER``."""
+    tags, every = keys.filter_facets(filter)
+    return {
+        "scope": scope, "kinds": json.dumps(list(filter.kinds)), "session": filter.session, "speaker": filter.speaker,
+        "role": filter.role, "since": filter.since, "until": filter.until, "unknown": TIME_MIN,
+        "tags": json.dumps(tags), "every": json.dumps(every),
+    }  # fmt: skip
+
+
 def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after: int, limit: int) -> list[Note]:
     """Return unarchived notes of higher ``seq`` than ``after`` that pass the filter."""
-    tags, every = keys.filter_facets(filter)
+    _, every = keys.filter_facets(filter)
     rare = next((key for key in every if _is_rare(sql, scope, key)), None)
     from_facets = "" if rare is None else "facets f CROSS JOIN"
     with_facet = "" if rare is None else "AND f.scope = :scope AND f.key = :rare AND n.number = f.note"
     rows = sql.execute(
-        f"""SELECT t.body, {_VALID_TO} FROM {from_facets} notes n JOIN texts t ON t.note = n.number
-        WHERE n.scope = :scope AND n.seq > :after AND NOT n.archived {with_facet}
-        AND (:kinds = '[]' OR n.kind IN (SELECT value FROM json_each(:kinds)))
-        AND (:session IS NULL OR n.session = :session) AND (:speaker IS NULL OR n.speaker = :speaker)
-        AND (:role IS NULL OR n.role = :role)
-        AND (:since IS NULL OR (n.occurred_at >= :since AND n.occurred_at != :unknown))
-        AND (:until IS NULL OR (n.occurred_at < :until AND n.occurred_at != :unknown))
-        AND (:tags = '[]' OR EXISTS (SELECT 1 FROM json_each(:tags) CROSS JOIN facets p
-            ON p.scope = :scope AND p.key = value AND p.note = n.number))
-        AND NOT EXISTS (SELECT 1 FROM json_each(:every) WHERE NOT EXISTS (SELECT 1 FROM facets p
-            WHERE p.scope = :scope AND p.key = value AND p.note = n.number))
+        f"""SELECT t.body, {VALID_TO} FROM {from_facets} notes n JOIN texts t ON t.note = n.number
+        WHERE {FILTER} AND n.seq > :after {with_facet}
         ORDER BY n.seq, n.number LIMIT :limit""",
-        {
-            "scope": scope,
-            "after": after,
-            "limit": limit,
-            "kinds": json.dumps(list(filter.kinds)),
-            "session": filter.session,
-            "speaker": filter.speaker,
-            "role": filter.role,
-            "since": filter.since,
-            "until": filter.until,
-            "unknown": TIME_MIN,
-            "tags": json.dumps(tags),
-            "every": json.dumps(every),
-            "rare": rare,
-        },
+        filter_values(scope, keys, filter) | {"after": after, "limit": limit, "rare": rare},
     )
     return [read_note(body, TIME_MAX if end is None else end) for body, end in rows]
 
@@ -124,7 +124,7 @@ def _is_rare(sql: sqlite3.Connection, scope: int, key: int) -> bool:
 def archived(sql: sqlite3.Connection, scope: int, before: int, limit: int) -> list[Note]:
     """Return archived notes of lower ``seq`` than ``before``, newest first."""
     rows = sql.execute(
-        f"""SELECT t.body, {_VALID_TO} FROM notes n INDEXED BY notes_archived JOIN texts t ON t.note = n.number
+        f"""SELECT t.body, {VALID_TO} FROM notes n INDEXED BY notes_archived JOIN texts t ON t.note = n.number
         WHERE n.scope = ? AND n.seq < ? AND n.archived ORDER BY n.seq DESC LIMIT ?""",
         (scope, before, limit),
     )
@@ -248,7 +248,7 @@ def dump_page(sql: sqlite3.Connection, scope: int, after: int) -> Iterator[tuple
     for number, body in rows:
         event = read_body(EventRecord, body)
         note_rows = sql.execute(
-            f"""SELECT t.body, {_VALID_TO} FROM note_events ne JOIN notes n ON n.number = ne.note
+            f"""SELECT t.body, {VALID_TO} FROM note_events ne JOIN notes n ON n.number = ne.note
             JOIN texts t ON t.note = n.number WHERE ne.event = ? ORDER BY n.seq, n.number""",
             (number,),
         )

@@ -22,6 +22,7 @@ from zettel.graph.embedded import (
     lookups,
     maintenance,
     reads,
+    selections,
     transfer,
     vectors,
 )
@@ -36,7 +37,7 @@ from zettel.graph.scopes import ScopeRow
 from zettel.model import TIME_MIN, Scope, TermUse, to_micros
 from zettel.ports import LookupQuery, ScopeState, Written
 from zettel.ports.operations import Conflict
-from zettel.ports.query import Query
+from zettel.ports.query import Query, Tally
 
 if TYPE_CHECKING:
     import sqlite3
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     )
     from zettel.ports import LookupResult, NearestNotes, NoteHistory, VectorSet
     from zettel.ports.operations import Batch, Restore
-    from zettel.ports.query import Candidates, Filter, Floats, Ints
+    from zettel.ports.query import Candidates, Filter, Floats, Ints, Selection
     from zettel.ports.store import ScopeRecord
 
     Dumped: TypeAlias = list[tuple[EventRecord, tuple[Note, ...]]]
@@ -201,6 +202,20 @@ class EmbeddedStore(IndexMaintenance):
         """Return unarchived notes of higher ``seq`` than ``after``, in order."""
         return await self._read_scope(
             scope, lambda sql, row, keys: reads.page(sql, row.number, keys, filter, after, limit), []
+        )
+
+    async def tally(self, scope: Scope, selection: Selection, by: Sequence[str]) -> list[Tally]:
+        """Count the selected notes or events by the values of these fields."""
+        return await self._read_scope(
+            scope,
+            lambda sql, row, keys: selections.tally(sql, row.number, keys, selection, by),
+            [] if by else [Tally((), 0, None, None)],
+        )
+
+    async def select(self, scope: Scope, selection: Selection, order: str, limit: int) -> list[str]:
+        """Return the ids of the first selected notes or events."""
+        return await self._read_scope(
+            scope, lambda sql, row, keys: selections.select(sql, row.number, keys, selection, order, limit), []
         )
 
     async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:

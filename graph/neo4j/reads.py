@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from zettel.core.fold import live_versions
@@ -14,7 +15,7 @@ from zettel.graph.neo4j.connection import Neo4jConnection
 from zettel.graph.scopes import ScopeRow, Secrets
 from zettel.model import TIME_MIN, EventRecord, Link, Note, Revision, Scope, Term, TermUse, from_micros
 from zettel.ports import LookupQuery, LookupResult, NoteHistory, ScopeState, Written
-from zettel.ports.query import Filter
+from zettel.ports.query import DAY, SLOT, Filter, Selection, Tally
 
 if TYPE_CHECKING:
     from neo4j import Record
@@ -159,6 +160,42 @@ class Neo4jNotes:
     async def page(self, scope: Scope, filter: Filter, after: int, limit: int) -> list[Note]:
         read = await self.connection.read("page", scope=scope.key, after=after, limit=limit, **filter_values(filter))
         return [rows.read_note(row["note"]) for row in read]
+
+    async def tally(self, scope: Scope, selection: Selection, by: Sequence[str]) -> list[Tally]:
+        flags, values = await self._selection(scope, selection)
+        labels = [field for field in by if field in ("tag", "term")]
+        read = await self.connection.read("tally", *flags, *labels, by=list(by), day=DAY, slot=SLOT, **values)
+        tallies = [Tally(tuple(row["key"]), row["count"], row["first"], row["last"]) for row in read]
+        return tallies or ([] if by else [Tally((), 0, None, None)])
+
+    async def select(self, scope: Scope, selection: Selection, order: str, limit: int) -> list[str]:
+        flags, values = await self._selection(scope, selection)
+        backwards = ["backwards"] if order.startswith("-") else []
+        order_flags = [*backwards, *(["time"] if order.endswith("time") else [])]
+        read = await self.connection.read("select", *flags, *order_flags, limit=limit, **values)
+        return [row["id"] for row in read]
+
+    async def _selection(self, scope: Scope, selection: Selection) -> tuple[list[str], dict[str, Any]]:
+        """Return the flags and values of ``parts/selected.cypher``."""
+        filter = selection.filter
+        values: dict[str, Any] = {"scope": scope.key}
+        if selection.of_events:
+            from_, to = (None if time is None else from_micros(time) for time in (filter.since, filter.until))
+            values |= {"of_session": filter.session, "from": from_, "to": to}
+            filter = replace(filter, session=None, since=None, until=None)
+        keys = await self._keys(scope) if selection.tokens else None
+        choices = [] if keys is None else [
+            " AND ".join(hashes.word_hash(keys, token) for token in tokens) for tokens in selection.tokens
+        ]  # fmt: skip
+        values |= {
+            "words": " OR ".join(f"({choice})" for choice in choices), "terms": list(selection.terms),
+            "moment": None if selection.as_of is None else from_micros(selection.as_of), **filter_values(filter),
+        }  # fmt: skip
+        given = {
+            "words": selection.tokens, "terms": selection.terms, "as_of": selection.as_of is not None,
+            "events": selection.of_events,
+        }  # fmt: skip
+        return [name for name, value in given.items() if value], values
 
     async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:
         read = await self.connection.read("archived", scope=scope.key, before=before, limit=limit)

@@ -74,7 +74,7 @@ def test_a_revision_records_model_prompt_and_inputs(url: Any, server: ModelServe
         ids = memory.add_many(LIFE)
         memory.flush(timeout=TIMEOUT)
         by_model = [r for r in memory.history(ids[1]) if r.cause.by == JobKind.ANNOTATE.value]
-        assert [(r.cause.model, r.cause.prompt) for r in by_model] == [("openai/scripted", "annotate/1")]
+        assert [(r.cause.model, r.cause.prompt) for r in by_model] == [("openai/scripted", "annotate/2")]
         read = {item.note for item in by_model[0].inputs}
         assert set(ids[:3]) <= read  # one request for its session
         reverted = memory.revert(ids[1], 1)
@@ -124,6 +124,23 @@ def test_a_fact_that_its_event_does_not_support_is_dropped(url: Any, server: Mod
         assert all(annotated(memory, ids))
         reasons = {r.cause.reason for r in memory.history(ids[3]) if r.cause.by == JobKind.ANNOTATE.value}
         assert reasons == {"2 facts dropped: the note does not support them"}
+
+
+def test_a_fact_has_the_confidence_of_the_model_and_an_unsure_one_is_dropped(url: Any, server: ModelServer) -> None:
+    facts = [{"text": "Ann lives in Oslo.", "confidence": 0.7}, {"text": "Ann moved to Oslo.", "confidence": 0.4},
+             {"text": "Ann lives in Rome.", "confidence": 0.1}]  # fmt: skip
+    server.reply = lambda request: reply(request).replace('["Ann lives in Oslo."]', json.dumps(facts))
+    with Memory(url, llm=model(server)) as memory:
+        ids = memory.add_many(LIFE)
+        memory.flush(timeout=TIMEOUT)
+        (fact,) = memory.list(kinds=[Kind.SEMANTIC]).notes
+        assert (fact.content, fact.confidence) == ("Ann lives in Oslo.", 0.7)
+        (reason,) = {r.cause.reason for r in memory.history(ids[3]) if r.cause.by == JobKind.ANNOTATE.value}
+        assert reason == (
+            "1 facts dropped: the note does not support them; 1 facts dropped: the model is not sure of them"
+        )
+        assert "moved to Oslo" in memory.context("Where did Ann move?")  # the message remains
+        assert "Ann moved to Oslo." not in memory.context("Where did Ann move?")
 
 
 def test_every_text_of_a_model_is_checked_for_instructions(url: Any, server: ModelServer) -> None:

@@ -168,7 +168,7 @@ def test_a_tool_returns_errors(memory: Memory) -> None:
     result = asyncio.run(add.run_async(args={"txt": "x"}, tool_context=Context()))  # type: ignore[arg-type]
     assert "add_memory does not take 'txt'" in result["error"]
     assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
-        "search_memories", "get_memory", "memory_history"
+        "search_memories", "query_memories", "get_memory", "memory_history"
     ]  # fmt: skip
 
 

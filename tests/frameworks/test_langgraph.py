@@ -590,7 +590,7 @@ def test_tools_store_and_search(memory: Memory) -> None:
     assert answer["memories"][0]["text"] == "Ann is allergic to walnuts."
     assert "error" in json.loads(tools["get_memory"].invoke({"id": "walnuts"}))
     assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
-        "search_memories", "get_memory", "memory_history"
+        "search_memories", "query_memories", "get_memory", "memory_history"
     ]  # fmt: skip
 
 

@@ -111,13 +111,13 @@ def test_the_toolset_works_in_wrapping_toolsets(memory: Memory) -> None:
     assert (ann_tools.id, ZettelToolset(memory).id, ann_tools.label) == ("hers", None, "ZettelToolset 'hers'")
 
     id = memory.add("Ann keeps bees.")
-    guarded = ann_tools.approval_required(lambda context, tool, arguments: tool.name == "delete_memory")
+    guarded = ann_tools.approval_required(lambda context, tool, arguments: tool.name == "archive_memory")
     agent: Agent[None, Any] = Agent(
-        calling(("delete_memory", {"id": id})), toolsets=[guarded], output_type=[str, DeferredToolRequests]
+        calling(("archive_memory", {"id": id})), toolsets=[guarded], output_type=[str, DeferredToolRequests]
     )
     deferred = agent.run_sync("Forget the bees.").output
-    assert [call.tool_name for call in deferred.approvals] == ["delete_memory"]
-    assert memory.get(id)
+    assert [call.tool_name for call in deferred.approvals] == ["archive_memory"]
+    assert not memory.get(id).archived
 
 
 def test_the_toolset_works_with_an_async_memory(tmp_path: Path) -> None:

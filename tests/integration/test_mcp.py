@@ -81,8 +81,8 @@ async def test_tools_resources_and_prompts_work_over_every_transport(transport: 
 async def check_tools(client: Client, fact: str) -> None:
     listed = (await client.ask("list_tools"))["tools"]
     assert [tool["name"] for tool in listed] == [
-        "add_memory", "search_memories", "get_memory", "update_memory", "archive_memory", "link_memories",
-        "unlink_memories", "memory_history",
+        "add_memory", "search_memories", "query_memories", "get_memory", "update_memory", "archive_memory",
+        "restore_memory", "link_memories", "unlink_memories", "memory_history",
     ]  # fmt: skip
     for tool in listed:
         schema = tool["inputSchema"]
@@ -101,15 +101,18 @@ async def check_tools(client: Client, fact: str) -> None:
     assert (await client.call("get_memory", id=added["id"]))["links"]
     assert (await client.call("update_memory", id=other, importance=0.9, pinned=True))["version"] >= 2
     assert (await client.call("memory_history", id=other))["versions"][0]["by"] == "add"
+    counted = await client.call("query_memories", words=["cello"], group_by=["month"])
+    assert counted["groups"] == [{"month": "2024-05", "count": counted["count"]}]
     assert "unknown tool 'delete_memory'" in await client.call("delete_memory", id=added["id"])
     assert await client.call("archive_memory", id=added["id"]) == {"archived": True, "id": added["id"]}
     hits = await client.call("search_memories", query="Where is Ann's cello?", limit=5)
     assert added["id"] not in [hit["id"] for hit in hits["memories"]]
+    assert await client.call("restore_memory", id=added["id"]) == {"restored": True, "id": added["id"]}
     assert "does not take 'user'" in await client.call("search_memories", query="safe", user="bob")
     assert "unknown tool 'cypher'" in await client.call("cypher", query="MATCH (n) RETURN n")
 
 
-READING = {"search_memories", "get_memory", "memory_history"}
+READING = {"search_memories", "query_memories", "get_memory", "memory_history"}
 
 
 async def check_resources(client: Client) -> None:
@@ -207,8 +210,7 @@ async def test_a_read_only_server_offers_no_changes(store: Path) -> None:
 async def test_a_server_deletes_for_good_only_if_the_user_allows_it(store: Path) -> None:
     async with over_stdio(store, "--user", "ann", "--allow-delete") as client:
         tools = {tool["name"]: tool for tool in (await client.ask("list_tools"))["tools"]}
-        assert "archive_memory" not in tools
-        assert tools["delete_memory"]["annotations"]["destructiveHint"] is True
+        assert [name for name, tool in tools.items() if tool["annotations"]["destructiveHint"]] == ["delete_memory"]
         id = (await client.call("add_memory", text="The cello is sold."))["id"]
         assert await client.call("delete_memory", id=id) == {"deleted": 1}
         assert await client.call("get_memory", id=id) == f"{id!r} is not in user='ann': run a search to see valid ids"

@@ -229,8 +229,9 @@ def call_tool(client: Client, scope: int) -> None:
     id, other, text = client.id(scope), client.id(scope), client.text(scope)
     name, arguments = client.chance.choice([
         ("add_memory", {"text": text}), ("search_memories", {"query": client.question(scope)}),
-        ("get_memory", {"id": id}), ("memory_history", {"id": id}), ("delete_memory", {"id": id}),
-        ("update_memory", {"id": id, "title": text}), ("link_memories", {"source": id, "target": other}),
+        ("get_memory", {"id": id}), ("memory_history", {"id": id}), ("archive_memory", {"id": id}),
+        ("restore_memory", {"id": id}), ("update_memory", {"id": id, "title": text}),
+        ("link_memories", {"source": id, "target": other}),
     ])  # fmt: skip
     client.mcp(scope, "tools/call", name=name, arguments=arguments)
 

@@ -30,7 +30,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.fixture
 def tools(memory: Memory) -> MemoryTools:
-    return MemoryTools(memory, session="chat")
+    return MemoryTools(memory, session="chat", allow_delete=True)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_recalled_memories_are_not_stored_again(tools: MemoryTools, memory: Memo
 
 
 def test_without_deletion_a_memory_of_several_parts_is_archived_whole(memory: Memory) -> None:
-    tools = MemoryTools(memory, scope=ANN, allow_delete=False)
+    tools = MemoryTools(memory, scope=ANN)
     assert [tool.name for tool in tools if tool.destroys] == []
     id = add_memory(tools, " ".join(f"Ida counted {n} gulls on the pier." for n in range(200)))
     assert memory.get(id, scope=ANN).parts > 1
@@ -106,15 +106,48 @@ def test_without_deletion_a_memory_of_several_parts_is_archived_whole(memory: Me
     assert tools.call("search_memories", {"query": "gulls on the pier"})["memories"] == []
     assert tools.call("archive_memory", {"id": id}) == {"archived": True, "id": id}  # again
     assert len(memory.list(scope=ANN, archived=True).notes) == memory.get(id, scope=ANN).parts
+    assert tools.call("restore_memory", {"id": id}) == {"restored": True, "id": id}
+    assert tools.call("restore_memory", {"id": id}) == {"restored": True, "id": id}  # again
+    assert memory.list(scope=ANN, archived=True).notes == ()
+    assert [entry["id"] for entry in tools.call("search_memories", {"query": "gulls on the pier"})["memories"]]
+    assert [revision.principal for revision in memory.history(id, scope=ANN)[-2:]] == ["tool:memory"] * 2
+
+
+def test_tools_of_little_trust_neither_archive_nor_restore_what_a_person_stated(memory: Memory) -> None:
+    stated, archived = memory.add("Ann keeps bees."), memory.add("Ann had wasps.")
+    memory.archive(archived)
+    tools = MemoryTools(memory, trust=0.5)
+    for name, id in (("archive_memory", stated), ("restore_memory", archived)):
+        assert "has trust 0.5 and cannot change" in tools.call(name, {"id": id})["error"]
+    assert (memory.get(stated).archived, memory.get(archived).archived) == (False, True)
+
+
+def test_counts_are_exact_and_list_the_memories(tools: MemoryTools, memory: Memory) -> None:
+    for day, text in (("2024-05-01", "I ran to the pier."), ("2024-05-20", "Went running."), ("2024-06-02", "I run.")):
+        add_memory(tools, text, who="Ann", when=day)
+    add_memory(tools, "I run a bakery.", who="Bo", when="2024-06-03")
+    ran = {"words": ["run", "ran"], "who": "Ann"}
+    answer = tools.call("query_memories", ran | {"limit": 1})
+    assert (answer["count"], answer["first"], answer["last"]) == (3, "2024-05-01", "2024-06-02")
+    assert texts(answer) == ["I run."]
+    assert tools.call("query_memories", ran | {"limit": 0}) == {"count": 3, "first": "2024-05-01", "last": "2024-06-02"}
+    by_who = tools.call("query_memories", {"words": ["run", "ran"], "group_by": ["who", "month"], "limit": 2})
+    assert by_who["groups"] == [
+        {"who": "Ann", "month": "2024-05", "count": 2}, {"who": "Ann", "month": "2024-06", "count": 1},
+    ]  # fmt: skip
+    assert (by_who["count"], by_who["more_groups"]) == (4, 1)
+    again = tools.call("add_memory", {"text": "I run."})
+    assert not again["stored"]  # the list recalled it
+    assert "is not a time" in tools.call("query_memories", {"since": "May"})["error"]
 
 
 def test_read_only_tools_change_nothing(memory: Memory) -> None:
     id = memory.add("Tea is in the left cupboard.")
     tools = MemoryTools(memory, read_only=True)
-    assert [tool.name for tool in tools] == ["search_memories", "get_memory", "memory_history"]
+    assert [tool.name for tool in tools] == ["search_memories", "query_memories", "get_memory", "memory_history"]
     for name in ("add_memory", "update_memory", "delete_memory", "link_memories", "cypher"):
         error = tools.call(name, {"id": id, "text": "x"})["error"]
-        assert error == f"unknown tool '{name}': use one of search_memories, get_memory, memory_history"
+        assert error == f"unknown tool '{name}': use one of search_memories, query_memories, get_memory, memory_history"
     assert texts(tools.call("search_memories", {"query": "tea"})) == ["Tea is in the left cupboard."]
 
 
@@ -167,7 +200,7 @@ def test_errors_are_one_line(shared_memory: Memory, name: str, arguments: Any, e
     (note,) = shared_memory.list().notes
     if isinstance(arguments, dict):
         arguments = {key: note.id if value == "ID" else value for key, value in arguments.items()}
-    answer = MemoryTools(shared_memory).call(name, arguments)
+    answer = MemoryTools(shared_memory, allow_delete=True).call(name, arguments)
     (line,) = answer.values()
     assert "error" in answer
     assert error_text in line
@@ -177,7 +210,8 @@ def test_errors_are_one_line(shared_memory: Memory, name: str, arguments: Any, e
 
 
 def test_no_argument_changes_the_scope(memory: Memory) -> None:
-    ann_tools, bob_tools = MemoryTools(memory), MemoryTools(memory, scope=BOB)
+    ann_tools = MemoryTools(memory, allow_delete=True)
+    bob_tools = MemoryTools(memory, scope=BOB, allow_delete=True)
     secret, own = add_memory(ann_tools, "The code of the safe is 4711."), add_memory(bob_tools, "The safe is green.")
     memory.flush()
     for tool in bob_tools:
@@ -199,7 +233,7 @@ def test_no_argument_changes_the_scope(memory: Memory) -> None:
 
 def test_tools_have_openai_and_anthropic_schemas(tools: MemoryTools) -> None:
     names = [tool.name for tool in tools]
-    assert len(tools) == 8
+    assert len(tools) == 11
     for schema, tool in zip(tools.openai(), tools, strict=True):
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         assert schema == {"type": "function", "function": function}

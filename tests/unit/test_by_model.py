@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from zettel.annotate.by_model import SCHEMAS, LiteLLMAnnotator
 from zettel.errors import InvalidInput
@@ -108,10 +109,10 @@ def _sent_requests(reading: AnnotationRequest, **options: Any) -> list[tuple[Req
 # ---------------------------------------------------------------------------------------------------------- the prompts
 
 
-@pytest.mark.parametrize(("mode", "name"), [("default", "annotate"), ("lean", "annotate-lean")])
+@pytest.mark.parametrize(("mode", "name"), [("default", "annotate/2"), ("lean", "annotate-lean/1")])
 def test_worked_examples_are_valid_answers(mode: str, name: str) -> None:
-    prompt = load_prompt(name)
-    assert prompt.name == f"{name}/1"
+    prompt = load_prompt(name.partition("/")[0])
+    assert prompt.name == name
     assert len(prompt.examples) == 3
     for example_request, example_answer in prompt.examples:
         shown = example_request[example_request.index("items:\n") :].splitlines()[1:]
@@ -155,7 +156,7 @@ def test_request_has_one_line_per_turn_and_lists_all_its_notes() -> None:
     assert shown[2]["text"] == hostile.passage.content
     assert "by" not in shown[2]
     assert set(notes) == {before.note, TURNS[0].note, hostile.note}
-    assert request.prompt == "annotate/1"
+    assert request.prompt == "annotate/2"
 
 
 def test_long_texts_are_split_into_several_requests() -> None:
@@ -193,7 +194,7 @@ def test_items_are_matched_by_id_in_any_order() -> None:
         ModelAnnotation(CONTEXTS[1], ("Ann",), ("life",), 0.7, Kind.SEMANTIC, (facts[0],)),
         ModelAnnotation(CONTEXTS[2], ("Ann",), ("life",)),
     )
-    assert (annotation.summary, annotation.model, annotation.prompt) == ("All is told.", "some/model", "annotate/1")
+    assert (annotation.summary, annotation.model, annotation.prompt) == ("All is told.", "some/model", "annotate/2")
 
 
 @pytest.mark.parametrize(
@@ -367,3 +368,25 @@ def test_prompt_lines_are_compact_json() -> None:
     assert about_tokens("谢谢") > about_tokens("ab")
     assert clip("one  two\nthree", 40) == "one two three"
     assert len(clip("word " * 50, 40)) <= 40
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (["Ida rows."], (("Ida rows.",), ())),  # as in answers to earlier prompts
+        ("Ida rows.", (("Ida rows.",), ())),
+        ([{"text": "Ida rows.", "confidence": 0.6}, "Ida sings."], (("Ida rows.", "Ida sings."), (0.6, 1.0))),
+        ([{"text": "Ida rows."}], (("Ida rows.",), ())),
+        ([{"text": "Ida rows.", "confidence": "high"}], (("Ida rows.",), ())),
+        ([{"text": "Ida rows.", "confidence": 0.2}, {"text": "IDA ROWS.", "confidence": 1}], (("Ida rows.",), (0.2,))),
+    ],
+)
+def test_facts_have_the_confidence_that_the_model_rates_them_with(facts: Any, expected: Any) -> None:
+    written = Fields.model_validate({"context": "Ida rows.", "facts": facts}).annotation()
+    assert (written.facts, written.confidences) == expected
+
+
+@pytest.mark.parametrize("facts", [7, [7], [{"confidence": 1}], {"text": "Ida rows."}])
+def test_facts_of_the_wrong_type_are_invalid(facts: Any) -> None:
+    with pytest.raises(ValidationError):
+        Fields.model_validate({"context": "Ida rows.", "facts": facts})

@@ -8,20 +8,21 @@ import pytest
 
 from zettel.integrations.recalled_text import MAX_NOTES, RecalledNotes
 from zettel.integrations.tool_arguments import schema_of
-from zettel.integrations.tools import ARCHIVE, SPECS
+from zettel.integrations.tools import SPECS
 from zettel.model import Note, from_micros
 
-NAMES = ["add_memory", "search_memories", "get_memory", "update_memory", "delete_memory", "link_memories",
-         "unlink_memories", "memory_history"]  # fmt: skip
+NAMES = ["add_memory", "search_memories", "query_memories", "get_memory", "update_memory", "archive_memory",
+         "restore_memory", "delete_memory", "link_memories", "unlink_memories", "memory_history"]  # fmt: skip
 
 
 def test_the_tools_have_a_fixed_order_and_declared_effects() -> None:
     assert [spec.name for spec in SPECS] == NAMES
-    assert [spec.name for spec in SPECS if spec.reads_only] == ["search_memories", "get_memory", "memory_history"]
+    reading = ["search_memories", "query_memories", "get_memory", "memory_history"]
+    assert [spec.name for spec in SPECS if spec.reads_only] == reading
     assert [spec.name for spec in SPECS if spec.destroys] == ["delete_memory"]
 
 
-@pytest.mark.parametrize("spec", [*SPECS, ARCHIVE], ids=[*NAMES, "archive_memory"])
+@pytest.mark.parametrize("spec", SPECS, ids=NAMES)
 def test_schemas_are_flat_and_every_argument_is_described(spec: Any) -> None:
     schema = schema_of(spec.arguments)
     assert schema["additionalProperties"] is False

@@ -127,3 +127,9 @@ def test_a_truncated_array_yields_the_records_before_the_cut(tmp_path: Path) -> 
         records.extend(traces.read(path))
     read = traces.read(path)
     assert next(read).model_dump()["content"] == "How tall is the birch?"
+
+
+def test_results_of_tools_have_their_outcome() -> None:
+    outcomes = {event.content: event.metadata.get("outcome") for event in events(list(traces.read(LANGSMITH)))}
+    assert (outcomes["18.5 m"], outcomes["TimeoutError: no answer"]) == ("success", "failure")
+    assert outcomes["18.5 metres 🌳."] is None

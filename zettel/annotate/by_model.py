@@ -60,7 +60,7 @@ _FIELDS = {
     **_LEAN_FIELDS,
     "importance": NUMBER,
     "kind": enum_schema(["episodic", "semantic", "procedural"]),
-    "facts": TEXTS,
+    "facts": {"type": "array", "items": object_schema({"text": TEXT, "confidence": NUMBER})},
 }
 SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "default": object_schema({"notes": {"type": "array", "items": object_schema(_FIELDS)}, "summary": TEXT}),

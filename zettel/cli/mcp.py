@@ -22,7 +22,7 @@ def mcp(
     ),
     read_only: bool = typer.Option(False, "--read-only", help="Leave out every tool that changes the memory."),
     allow_delete: bool = typer.Option(
-        False, "--allow-delete", help="Offer delete_memory, which destroys for good, in place of archive_memory."
+        False, "--allow-delete", help="Also offer delete_memory, which destroys for good."
     ),
     trust: float = typer.Option(1.0, "--trust", min=0, max=1, help="Highest trust in what clients write, 0 to 1."),
 ) -> None:

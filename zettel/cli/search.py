@@ -1,4 +1,4 @@
-"""The commands search, context and feedback."""
+"""The commands search, context, session and feedback."""
 
 from __future__ import annotations
 
@@ -126,6 +126,28 @@ def context(
         notify(f"zettel: {rounds_done} of searches: {gathered.ended}")
         for need in gathered.missing:
             notify(f"zettel: still missing: {need}")
+
+
+def session(
+    ctx: typer.Context,
+    name: str = typer.Argument(metavar="SESSION", help="Name of the session."),
+    max_tokens: int = typer.Option(800, "--max-tokens", help="Largest size of the text in tokens."),
+) -> None:
+    """Print the last turns of a session, after a summary.
+
+    \b
+    Examples:
+      zettel session standup --max-tokens 400
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        text = memory.session_context(name, max_tokens)
+    if options.json:
+        print_json({"context": text})
+    elif text:
+        echo(text)
+    else:
+        notify("zettel: this session has no turns")
 
 
 def feedback(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -58,6 +59,16 @@ def moment_of(name: str, value: Time | None, *, local: bool = False) -> datetime
         raise InvalidInput(
             f"{name}={value!r} is not a time: use a datetime or ISO 8601 such as 2024-05-01T09:00Z"
         ) from None
+
+
+def zone_of(name: str | None) -> tzinfo | None:
+    """Return the time zone with this IANA name, None for None. Raises ``InvalidInput``."""
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError, TypeError):  # no such zone; a name like ../x; a folder of zones; no text
+        raise InvalidInput(f"unknown time zone {name!r}: use an IANA name such as Europe/Oslo") from None
 
 
 def whole_number(name: str, value: int) -> int:

@@ -77,6 +77,7 @@ class Eraser:
                 count = 0
                 return []
             deletion.notes, deletion.revisions = await consequences(self._store, scope, deletion.notes)
+            deletion.events |= await self._own_events(scope, deletion.notes)
             count = len(deletion.notes)
             # Prompts contained the wording of erased notes, and of notes that lose revisions.
             prompted = deletion.notes | deletion.revisions.keys() | await self._model_inputs(scope, deletion.notes)
@@ -130,6 +131,13 @@ class Eraser:
             histories = await self._store.histories(scope, related)
             deletion.notes.update(id for id, history in histories.items() if rests_on(history, deletion.events))
         return deletion
+
+    async def _own_events(self, scope: Scope, notes: Collection[str]) -> set[str]:
+        """Return the events of those notes that began as part of an event, such as a fact with sources."""
+        histories = await self._store.histories(scope, sorted(notes))
+        bases = [history.base for history in histories.values() if history.base.kind is Kind.EPISODIC]
+        events = sorted({id for base in bases for id in base.event_ids})
+        return set(await self._store.events_like(scope, events)) if events else set()
 
     async def _merged_with(self, scope: Scope, notes: Mapping[str, Note]) -> dict[str, Note]:
         """Return the notes that these were merged into, which are deleted with all their events."""

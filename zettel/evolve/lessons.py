@@ -6,14 +6,20 @@ outcomes becomes a lesson, "When X: Y", with the best action and one that failed
 distribution with a flat prior: (successes + 1) / (successes + failures + 2). Feedback on the lesson counts like the
 outcomes. Situations are the same if they share most of their words.
 
-English words indicate outcomes.
+The result of a tool also reports an outcome: by the metadata ``outcome``, which imported traces set, or as an error
+message. The situation is then the task, which is the last message of a user before it, and the action is the call.
+
+English words indicate outcomes of messages; outcomes of tools have no language.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import NamedTuple, get_args
+
+from pydantic import JsonValue
 
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, NoteUse
@@ -83,6 +89,16 @@ _TROUBLE = re.compile(
 _FOR = re.compile(r"^\s*(?:for|with|against|on)\s+(?P<what>.+)$", re.IGNORECASE)
 
 
+_ERROR = re.compile(
+    r"Traceback \(most recent call last\)|(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b|[Ee]rror\s?:|ERROR\b|fatal:"
+)
+"""The beginning of an error message of a tool."""
+MAX_ARGUMENT = 40
+"""The most characters of an argument of a call."""
+TOOL_BEFORE = 2
+"""The turns before a tool's result that are read: the task, and the turn just before, which contains the call."""
+
+
 class Outcome(NamedTuple):
     """An action in a situation and whether it went well, with its source notes."""
 
@@ -138,12 +154,20 @@ def confidence(lesson: Lesson, use: NoteUse | None) -> float:
     return beta_mean(lesson.well + (use.successes if use else 0), lesson.badly + (use.failures if use else 0))
 
 
+def applies(lesson: str, task: str) -> bool:
+    """Return whether a lesson ("When X: Y.") is about a situation like a task."""
+    situation = lesson.removeprefix("When ").partition(": ")[0]
+    return _overlap(_words(situation), _words(task)) >= MIN_OVERLAP
+
+
 def may_report_outcome(note: Note) -> bool:
     """Return whether a note may report an outcome."""
     if note.kind is not Kind.EPISODIC or note.part:
         return False
     if note.metadata.get(OUTCOME) in _LABELS:
         return True
+    if note.role == "tool":
+        return _ERROR.match(note.content) is not None
     texts = [sentence.replace("\u2019", "'") for sentence in sentences(note.content)]
     return any(pattern.match(text) for text in texts for pattern in (_WELL, _BADLY))
 
@@ -151,11 +175,14 @@ def may_report_outcome(note: Note) -> bool:
 def outcomes(note: Note, before: Sequence[tuple[str, str]]) -> list[Outcome]:
     """Return the outcomes that a note reports: at most one success and one failure, in the same situation.
 
-    ``before`` contains the id and content of the turns just before it in its session, the latest last.
+    ``before`` contains the id and content of the turns just before it in its session, the latest last; before the
+    result of a tool, the task and the turn just before.
     """
     if not may_report_outcome(note):
         return []
     label = note.metadata.get(OUTCOME)
+    if note.role == "tool":
+        return _of_tool(note, label == "success" if label in _LABELS else False, before)
     if label in _LABELS:
         return _outcomes(note.title or (before[-1][1] if before else ""), note.content, label == "success", note.id,
                          () if note.title else before[-1:])  # fmt: skip
@@ -194,6 +221,29 @@ def lessons(outcomes: Sequence[Outcome]) -> list[Lesson]:
         notes = tuple(dict.fromkeys(note for outcome in group for note in outcome.notes))
         learned.append(Lesson(_shortest([outcome.situation for outcome in group]), do, avoid, well, badly, notes))
     return learned
+
+
+def _of_tool(note: Note, well: bool, before: Sequence[tuple[str, str]]) -> list[Outcome]:
+    """Return the outcome of a call of a tool for a task."""
+    if len(before) < TOOL_BEFORE:
+        return []
+    (_, task), *_, (_, turn) = before
+    act = call_text(str(note.metadata.get("tool") or note.speaker or ""), note.metadata.get("call"), turn)
+    return _outcomes(task, act, well, note.id, before)
+
+
+def call_text(tool: str, call: JsonValue, turn: str) -> str:
+    """Return a call as text, with the arguments that ``turn`` contains as JSON: "call measure (tree: birch)"."""
+    try:
+        calls = json.loads(turn).get("calls", [])
+    except (ValueError, AttributeError, RecursionError):  # a message in words, or other JSON
+        calls = []
+    own = [each for each in calls if isinstance(each, dict) and each.get("tool") == tool]
+    own = [each for each in own if each.get("id") == call] or own
+    arguments = own[0].get("input") if len(own) == 1 else None
+    given = arguments.items() if isinstance(arguments, dict) else ()
+    text = ", ".join(f"{name}: {clip(str(value), MAX_ARGUMENT)}" for name, value in given)
+    return f"call {tool} ({text})" if text else f"call {tool}"
 
 
 def _parse(match: re.Match[str], well: bool, note: str, before: Sequence[tuple[str, str]]) -> list[Outcome]:

@@ -13,6 +13,7 @@ from zettel.async_memory import AsyncMemory
 from zettel.core.authority import is_on_probation, is_trusted
 from zettel.core.decisions import BY_PEOPLE
 from zettel.errors import InvalidInput
+from zettel.evolve.lessons import applies
 from zettel.integrations.note_access import all_notes
 from zettel.integrations.sync_or_async import AnyMemory, run_async, run_sync
 from zettel.llm.prompt_lines import clip, date_of
@@ -29,24 +30,30 @@ PROVEN = 0.7
 PINNED_HEAD, PROFILE_HEAD, LESSONS_HEAD = "## Always to be known", "## Of the people who speak", "## What worked"
 
 
-def core(memory: AnyMemory, max_tokens: int = CORE_TOKENS, *, scope: Scope | None = None) -> str:
+def core(
+    memory: AnyMemory, max_tokens: int = CORE_TOKENS, *, task: str | None = None, scope: Scope | None = None
+) -> str:  # fmt: skip
     """Return the core memory in at most ``max_tokens``; "" if it is empty.
 
     Notes tagged ``pinned`` come first, ordered by importance and then by age, newest first. The profile follows, with
     the standing instructions, and then the lessons with a confidence of at least PROVEN. Superseded notes, notes
     on probation (by an untrusted writer, or flagged as instructions to a model), and notes that no caller pinned are
     left out: a hashtag in a text pins nothing.
-    Raises ``InvalidInput``.
+
+    With a ``task``, lessons for situations like it come right after the pinned notes, also less proven ones, and no
+    other lessons. Raises ``InvalidInput``.
     """
-    return run_sync(memory, partial(_core, max_tokens, scope))
+    return run_sync(memory, partial(_core, max_tokens, task, scope))
 
 
-async def acore(memory: AnyMemory, max_tokens: int = CORE_TOKENS, *, scope: Scope | None = None) -> str:
+async def acore(
+    memory: AnyMemory, max_tokens: int = CORE_TOKENS, *, task: str | None = None, scope: Scope | None = None
+) -> str:  # fmt: skip
     """Async version of ``core``."""
-    return await run_async(memory, partial(_core, max_tokens, scope))
+    return await run_async(memory, partial(_core, max_tokens, task, scope))
 
 
-async def _core(max_tokens: int, scope: Scope | None, memory: AsyncMemory) -> str:
+async def _core(max_tokens: int, task: str | None, scope: Scope | None, memory: AsyncMemory) -> str:
     if max_tokens < 1:
         raise InvalidInput(f"max_tokens={max_tokens} is too small: use 1 or more")
     pinned = all_notes(memory, tags=[PINNED], scope=scope)
@@ -60,19 +67,25 @@ async def _core(max_tokens: int, scope: Scope | None, memory: AsyncMemory) -> st
     ]
     notes.sort(key=lambda note: (-note.importance, -note.seq))
     profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
+    profile = [line for line in profiles[0].content.splitlines() if line.strip()] if profiles else []
+    lessons = [LESSONS_HEAD, *(f"- {clip(note.content, PINNED_CHARS)}" for note in await _lessons(memory, task, scope))]
     lines = _fitting([PINNED_HEAD, *map(_line, notes)], max_tokens)
-    if profiles:
-        profile = [line for line in profiles[0].content.splitlines() if line.strip()]
-        lines = _fitting([*lines, PROFILE_HEAD, *profile], max_tokens)
+    for section in ([PROFILE_HEAD, *profile], lessons) if task is None else (lessons, [PROFILE_HEAD, *profile]):
+        lines = _fitting([*lines, *section], max_tokens)
+    return "\n".join(lines)
+
+
+async def _lessons(memory: AsyncMemory, task: str | None, scope: Scope | None) -> list[Note]:
+    """Return proven lessons, or those that apply to a task, the most proven first."""
     learned = all_notes(memory, kinds=[Kind.PROCEDURAL.value], tags=[LESSON], scope=scope)
     lessons = [
         note
         async for note in learned
-        if note.confidence >= PROVEN and note.valid_to is None and not is_on_probation(note)
+        if (note.confidence >= PROVEN if task is None else applies(note.content, task))
+        and note.valid_to is None
+        and not is_on_probation(note)
     ]
-    lessons.sort(key=lambda note: (-note.confidence, -note.seq))
-    lines = _fitting([*lines, LESSONS_HEAD, *(f"- {clip(note.content, PINNED_CHARS)}" for note in lessons)], max_tokens)
-    return "\n".join(lines)
+    return sorted(lessons, key=lambda note: (-note.confidence, -note.seq))
 
 
 async def _is_pinned(memory: AsyncMemory, scope: Scope | None, note: Note) -> bool:

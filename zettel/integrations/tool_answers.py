@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from zettel.llm.prompt_lines import clip
-from zettel.model import Hit, Link, LinkType, Note, Revision
+from zettel.model import Hit, Link, LinkType, Note, QueryResult, Revision
 from zettel.search.pack import repetition
 from zettel.search.passage import marked_passage
 
@@ -46,6 +46,17 @@ def as_json(answer: Mapping[str, Any]) -> str:
 def search_answer(hits: Sequence[Hit]) -> list[dict[str, Any]]:
     """Return the hits of a search, best first; of a long memory the passage that fits the question best."""
     return [_hit(hit) for hit in hits]
+
+
+def query_answer(result: QueryResult) -> dict[str, Any]:
+    """Return the count of a query with its first and last times, and its groups."""
+    groups = [
+        {"who" if name == "speaker" else name: value for name, value in group.key.items()} | {"count": group.count}
+        for group in result.groups
+    ]
+    more = result.all_groups - len(groups)
+    times = without_empty(first=moment(result.first), last=moment(result.last), groups=groups, more_groups=more)
+    return {"count": result.count} | times
 
 
 def _hit(hit: Hit) -> dict[str, Any]:

@@ -46,6 +46,25 @@ class Search(Arguments):
     archived: bool = Field(False, description="True looks through the archive too, which contains old memories.")
 
 
+class Query(Arguments):
+    words: list[str] | None = Field(
+        None,
+        max_length=20,
+        description="Words that the text contains, in any form, with synonyms and irregular forms: one of them must be "
+        "there. Of an entry of several words all must be there.",
+    )
+    who: str | None = Field(None, description="Only messages of this person, by the name under 'who' in answers.")
+    since: str | None = Field(None, description="Only what happened then or later, in ISO 8601.")
+    until: str | None = Field(None, description="Only what happened before, in ISO 8601.")
+    session: str | None = Field(None, description="Only memories of the conversation with this name.")
+    tags: Tags = Field(None, description="Only memories with one of these tags.")
+    group_by: list[Literal["who", "session", "tag", "year", "month", "week", "day", "weekday"]] | None = Field(
+        None, max_length=3, description="Count for each combination of these, the largest counts first."
+    )
+    newest_first: bool = Field(True, description="False lists the oldest memories first.")
+    limit: int = Field(FEW_HITS, ge=0, le=MOST_HITS, description="How many memories or groups at most; 0: only count.")
+
+
 class Get(Arguments):
     id: Id
 
@@ -64,6 +83,10 @@ class Delete(Arguments):
 
 
 class Archive(Arguments):
+    id: Id
+
+
+class Restore(Arguments):
     id: Id
 
 

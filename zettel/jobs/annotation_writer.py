@@ -20,6 +20,9 @@ from zettel.ports.operations import Op, PutNote, PutRevision
 from zettel.text.index import index_note, vector_text
 from zettel.text.instructions import flags_of
 
+MIN_CONFIDENCE = 0.5
+"""The lowest rating by the model of a fact that becomes a note."""
+
 
 class AnnotationWriter:
     """Collects the operations of one answer in ``ops``, and the notes that they change or create in ``notes``.
@@ -47,13 +50,17 @@ class AnnotationWriter:
         before: Sequence[Passage],
         result: AnnotationResult,
     ) -> None:
-        """Revise a note and replace its facts. Facts that neither it nor the turns ``before`` it support are dropped.
+        """Revise a note and replace its facts, without facts that neither it nor the turns ``before`` it support.
 
-        Dropped, because the note itself stays searchable, while a low trust would not keep an invented fact out of a
-        search. The reason of the revision counts them.
+        Facts that the model itself rates below MIN_CONFIDENCE are dropped too: the note itself stays searchable, while
+        a low trust would not keep an invented fact out of a search. The reason of the revision counts them.
         """
         turn = Passage(note.content, note.title, note.speaker, note.occurred_at)
-        facts = [fact for fact in dict.fromkeys(annotation.facts) if is_supported(fact, turn, before)]
+        ratings = {fact: 1.0 for fact in annotation.facts} | dict(
+            zip(annotation.facts, annotation.confidences, strict=False)
+        )
+        supported = [fact for fact in ratings if is_supported(fact, turn, before)]
+        facts = [fact for fact in supported if ratings[fact] >= MIN_CONFIDENCE]
         cause = Cause(by=JobKind.ANNOTATE, note=note.id, model=result.model, prompt=result.prompt)
         tags = _tags(note, annotation)
         change: dict[str, Any] = {"context": annotation.context, "keywords": annotation.keywords, "tags": tags}
@@ -63,15 +70,13 @@ class AnnotationWriter:
             del change["keywords"]  # the extracted keywords stay
         for name in set_by_people(history):
             change.pop(name, None)
-        dropped = len({*annotation.facts}) - len(facts)
-        why = f"{dropped} facts dropped: the note does not support them" if dropped else ""
-        because = cause.model_copy(update={"reason": why})
+        because = cause.model_copy(update={"reason": _reason(len(ratings), len(supported), len(facts))})
         self._put(revised(history, self._clock, because, flagged(note, change), inputs=self._inputs))
         unchanged = await self._archive_facts(note, facts, cause)
         kind = annotation.kind if annotation.kind in (Kind.SEMANTIC, Kind.PROCEDURAL) else Kind.SEMANTIC
         for fact in facts:
             if fact not in unchanged:
-                await self._derive([note], fact, kind, cause)
+                await self._derive([note], fact, kind, cause, ratings[fact])
 
     async def summarize(self, stretch: Sequence[Note], result: AnnotationResult) -> None:
         """Create an insight note about all turns of a group."""
@@ -96,7 +101,9 @@ class AnnotationWriter:
                 self.ops.append(revised(history, self._clock, cause, {"archived": True}, inputs=self._inputs))
         return unchanged
 
-    async def _derive(self, origins: Sequence[Note], content: str, kind: Kind, cause: Cause) -> None:
+    async def _derive(
+        self, origins: Sequence[Note], content: str, kind: Kind, cause: Cause, confidence: float = 1.0
+    ) -> None:
         """Create a note derived from others. It has no session, because sessions contain only turns."""
         last = origins[-1]
         passage = Passage(content, None, None, last.occurred_at)
@@ -107,6 +114,7 @@ class AnnotationWriter:
             id=new_id("n"),
             kind=kind,
             content=content,
+            confidence=confidence,
             event_ids=tuple(dict.fromkeys(event for origin in origins for event in origin.event_ids)),
             occurred_at=last.occurred_at,
             valid_from=origins[0].valid_from,
@@ -128,6 +136,13 @@ class AnnotationWriter:
     def _put(self, put: PutRevision) -> None:
         self.ops.append(put)
         self.notes.append(put.note)
+
+
+def _reason(given: int, supported: int, written: int) -> str:
+    """Return how many facts were dropped and why; "" for none."""
+    unsupported = f"{given - supported} facts dropped: the note does not support them" if given > supported else ""
+    unsure = f"{supported - written} facts dropped: the model is not sure of them" if supported > written else ""
+    return "; ".join(filter(None, (unsupported, unsure)))
 
 
 def _is_fact_of(note: Note, history: NoteHistory) -> bool:

@@ -299,8 +299,9 @@ class _ScopeView:
     """The fields of a scope that the job needs.
 
     ``least``: the lowest weight of statements. ``spoken``: the note, speaker and time of each event. ``turns``: the
-    turns of each session, in order. ``reports``: notes that may report outcomes. ``ties``: link weights between events.
-    ``tied``: the linked events of each event. ``doubted``: the trust of notes without full trust.
+    turns of each session, in order; ``tasks``: those of users. ``reports``: notes that may report outcomes. ``ties``:
+    link weights between events. ``tied``: the linked events of each event. ``doubted``: the trust of notes without
+    full trust.
     """
 
     least: float
@@ -312,6 +313,7 @@ class _ScopeView:
     spoken: dict[str, tuple[str, str, datetime | None]] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
     turns: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    tasks: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     reports: list[Note] = field(default_factory=list)
     links: dict[tuple[str, str], float] = field(default_factory=dict)
     ties: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -336,6 +338,8 @@ class _ScopeView:
             self.spoken[event] = note.id, note.speaker, note.occurred_at
         if note.session:
             self.turns.setdefault(note.session, []).append((note.seq, note.id))
+            if note.role == "user":
+                self.tasks.setdefault(note.session, []).append((note.seq, note.id))
         self.statements += statements(note, self.least)
         if may_report_outcome(note):
             self.reports.append(note)
@@ -345,14 +349,21 @@ class _ScopeView:
         return min(self.doubted.get(id, 1.0) for id in region.notes)
 
     def before(self, note: Note) -> list[str]:
-        """Return the ids of the turns just before a note in its session, the latest last."""
+        """Return the ids of the turns just before a note in its session, the latest last.
+
+        Before the result of a tool, these are the task and the turn just before.
+        """
         turns = self.turns.get(note.session or "", [])
         at = bisect_left(turns, (note.seq, ""))
+        if note.role == "tool":
+            tasks = self.tasks.get(note.session or "", [])
+            place = bisect_left(tasks, (note.seq, ""))
+            return [tasks[place - 1][1], turns[at - 1][1]] if place else []
         return [id for _, id in turns[max(0, at - MAX_BEFORE) : at]]
 
     def finish(self) -> None:
         """Sort the turns, and convert links between notes to weights between events."""
-        for turns in self.turns.values():
+        for turns in (*self.turns.values(), *self.tasks.values()):
             turns.sort()
         for (source, target), weight in self.links.items():
             if source not in self.event_of or target not in self.event_of:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -56,13 +56,25 @@ def _phrases(value: Any) -> Any:
     return [str(phrase) if type(phrase) is int else phrase for phrase in value]
 
 
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 def _share(value: Any) -> float | None:
     """Return a number from 0 to 1; None for anything else, because it is optional."""
     return float(value) if isinstance(value, (int, float)) and 0 <= value <= 1 else None
+
+
+class RatedFact(NamedTuple):
+    """A fact with its confidence, 0 to 1."""
+
+    text: str
+    confidence: float = 1.0
+
+
+def _facts(value: Any) -> Any:
+    """Return facts with their ratings: 1 for a bare text, as in answers to earlier prompts, and for a wrong rating."""
+    if not isinstance(value, list):
+        return [(_line(value), 1.0)] if isinstance(value, str) else value
+    facts = [fact if isinstance(fact, dict) else {"text": fact} for fact in value]
+    rated = [(fact.get("text"), _share(fact.get("confidence"))) for fact in facts]
+    return [(_line(text), 1.0 if rating is None else rating) for text, rating in rated]
 
 
 def _kind(value: Any) -> Kind | None:
@@ -83,17 +95,23 @@ class Fields(BaseModel):
     tags: _Phrases = ()
     importance: Annotated[float | None, BeforeValidator(_share)] = None
     kind: Annotated[Kind | None, BeforeValidator(_kind)] = None
-    facts: Annotated[tuple[_Line, ...], BeforeValidator(_listed)] = ()
+    facts: Annotated[tuple[RatedFact, ...], BeforeValidator(_facts)] = ()
 
     def annotation(self) -> ModelAnnotation:
         """Return the fields without empty, duplicate or overlong entries."""
+        facts = _bounded((fact.text for fact in self.facts), MAX_FACT, MAX_FACTS)
+        rating: dict[str, float] = {}
+        for fact in self.facts:
+            rating.setdefault(fact.text.casefold(), fact.confidence)
+        ratings = tuple(rating[text.casefold()] for text in facts)
         return ModelAnnotation(
             context=self.context,
             keywords=_bounded(self.keywords, MAX_PHRASE, MAX_KEYWORDS),
             tags=_bounded(self.tags, MAX_PHRASE, MAX_TAGS),
             importance=self.importance,
             kind=self.kind,
-            facts=_bounded(self.facts, MAX_FACT, MAX_FACTS),
+            facts=facts,
+            confidences=ratings if min(ratings, default=1.0) < 1 else (),
         )
 
 

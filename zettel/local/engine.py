@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from zettel.annotate.extractive import ExtractiveAnnotator
+from zettel.core.add_facts import FactWriter
 from zettel.core.archive import Archiver
 from zettel.core.commit import Commits
 from zettel.core.decisions import BY_HAND
@@ -66,6 +67,7 @@ class Engine:
     remembering: EventWriter
     editing: NoteEditor
     linking: LinkEditor
+    facts: FactWriter
     archiving: Archiver
     quarantining: Quarantiner
     taking_back: EffectReverter
@@ -181,6 +183,7 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
         remembering=EventWriter(store, commits, extractive, vectors, follow_ups, guard),
         editing=editing,
         linking=LinkEditor(store, commits),
+        facts=FactWriter(store, editing),
         archiving=archiving,
         quarantining=Quarantiner(store, commits, extractive, vectors, follow_ups),
         taking_back=EffectReverter(store, commits, vectors, follow_ups),

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from datetime import timezone
+from typing import Any, get_args
 
-from zettel.core.arguments import MOST, cursor_of, filter_of, require_storable, require_text, whole_number
+from zettel.core.arguments import (
+    MOST,
+    Time,
+    cursor_of,
+    filter_of,
+    moment_of,
+    require_storable,
+    require_text,
+    whole_number,
+    zone_of,
+)
 from zettel.core.authority import is_on_probation
 from zettel.core.paging import pages
 from zettel.errors import InvalidInput, NotFound
@@ -19,10 +30,14 @@ from zettel.model import (
     Neighbor,
     Note,
     Page,
+    Queried,
+    QueryResult,
     Revision,
     Scope,
     Term,
+    to_micros,
 )
+from zettel.ports.query import Selection
 
 REVIEW_PAGE = 500
 """Notes per read in search of those on probation."""
@@ -101,6 +116,38 @@ async def events(
     last = ids if limit is None else ids[-whole_number("limit", limit) :]
     records = await engine.store.events(scope, last)
     return [records[id] for id in last if id in records]
+
+
+async def query(
+    memory: LocalMemory,
+    of: Queried = "notes",
+    *,
+    words: Iterable[str] | None = None,
+    terms: Iterable[str] | None = None,
+    as_of: Time | None = None,
+    archived: bool = False,
+    group_by: Iterable[str] | None = None,
+    tz: str | None = None,
+    order: str | None = None,
+    limit: int = 100,
+    scope: Scope | None = None,
+    **conditions: Any,
+) -> QueryResult:
+    """``conditions`` are the arguments of ``filter_of``."""
+    from zettel.search.exact import grouping_of, query, terms_of, tokens_of
+
+    engine, scope = memory.use(scope)
+    if of not in get_args(Queried):
+        raise InvalidInput(f"of={of!r} must be one of {', '.join(get_args(Queried))}")
+    filter, of_events = filter_of(**conditions), of == "events"
+    if of_events and filter.kinds:
+        raise InvalidInput("kinds= selects notes, and every event has an episodic note: leave it out with of='events'")
+    moment = moment_of("as_of", as_of)
+    selection = Selection(
+        filter, tokens_of(words), terms_of(terms), None if moment is None else to_micros(moment), of_events
+    )
+    grouping = grouping_of(group_by, zone_of(tz) or timezone.utc, order, limit)
+    return await query(engine.store, scope, selection, grouping, bool(archived))
 
 
 async def links(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Link]:

@@ -22,11 +22,12 @@ from zettel.core.arguments import (
     share,
     whole_number,
 )
+from zettel.core.authority import is_on_probation
 from zettel.core.external_ids import note_id_of
 from zettel.errors import InvalidInput, InvalidQuestion
 from zettel.local.local_memory import LocalMemory
-from zettel.local.read import list_
-from zettel.model import Hit, Kind, LoggedSearch, Note, Outcome, Scope, Tuned
+from zettel.local.read import events, list_
+from zettel.model import Example, Hit, Kind, LoggedSearch, Note, Outcome, Scope, Tuned
 from zettel.model.hits import CONTEXT_HITS
 from zettel.ports.query import SearchRequest
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from zettel.scoring import Effort, ScorerSpec
     from zettel.scoring.tuning import TraitRecorder
     from zettel.search.gather import Gathered
+    from zettel.search.session_context import Turn
 
 
 def _packed(question: str, search: dict[str, Any]) -> dict[str, Any]:
@@ -155,6 +157,45 @@ async def answer_context(
         partial(pack, max_tokens=max_tokens, questions=questions),
         moment_of("now", search.get("now") or search.get("as_of")),
     )
+
+
+async def session_context(
+    memory: LocalMemory, session: str, max_tokens: int, *, scope: Scope | None = None
+) -> str:  # fmt: skip
+    from zettel.search.session_context import READ_TURNS, session_text, turns_of
+
+    engine, scope = memory.use(scope)
+    require_tokens(max_tokens)
+    last = await events(memory, session, limit=READ_TURNS, scope=scope)
+    ids = await engine.store.notes_of(scope, [event.event_id for event in last])
+    notes = await engine.store.notes(scope, ids)
+    return await anyio.to_thread.run_sync(session_text, turns_of(last, notes.values()), max_tokens)
+
+
+async def examples(memory: LocalMemory, task: str, k: int = 3, *, scope: Scope | None = None) -> list[Example]:
+    from zettel.local.examples import CANDIDATES, MIN_SCORE, example_of
+    from zettel.search.session_context import READ_TURNS, turns_of
+
+    engine, scope = memory.use(scope)
+    k = whole_number("k", k)
+    (hits,) = await search_many(
+        memory, [task], CANDIDATES, role="user", min_score=MIN_SCORE, log=False, restore_decayed=False, scope=scope
+    )
+    sessions: dict[str, tuple[list[Turn], list[Note]]] = {}
+    found: dict[str, Example] = {}
+    for hit in hits:
+        session = hit.note.session
+        if session is None or len(found) == k:
+            continue
+        if session not in sessions:
+            last = await events(memory, session, limit=READ_TURNS, scope=scope)
+            ids = await engine.store.notes_of(scope, [event.event_id for event in last])
+            notes = list((await engine.store.notes(scope, ids)).values())
+            sessions[session] = turns_of(last, notes), notes
+        example = example_of(*sessions[session], hit.note, hit.score)
+        if example is not None and not is_on_probation(hit.note):
+            found.setdefault(session, example)
+    return list(found.values())
 
 
 async def feedback(

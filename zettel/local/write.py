@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from zettel.core.arguments import link_type_of, require_reason, require_storable, whole_number
+from zettel.core.add_facts import fact_event
+from zettel.core.arguments import (
+    Time,
+    checked,
+    head_of,
+    link_type_of,
+    moment_of,
+    names_of,
+    require_reason,
+    require_storable,
+    require_text,
+    whole_number,
+)
 from zettel.core.authority import require_full_trust
 from zettel.core.external_ids import event_id_of, note_id_of
 from zettel.core.identity import Ordinals
 from zettel.core.privacy import report
+from zettel.errors import InvalidInput
 from zettel.local.local_memory import LocalMemory
 from zettel.model import Event, Link, LinkKey, LinkType, Note, OnConflict, Remembered, Scope
+from zettel.text.tokens import phrase_key
 
 ERASE_PAGE = 500
 """Events deleted in one transaction when a whole session or file is deleted."""
@@ -29,6 +43,36 @@ async def add_many_report(
     kinds = dict.fromkeys(kind for outcome in outcomes for kind in outcome.secrets)
     report(engine.guard, tuple(kinds))
     return outcomes
+
+
+async def add_fact(
+    memory: LocalMemory,
+    subject: str,
+    attribute: str,
+    value: str,
+    *,
+    valid_from: Time | None = None,
+    valid_to: Time | None = None,
+    id: str | None = None,
+    session: str | None = None,
+    sources: Iterable[str] = (),
+    scope: Scope | None = None,
+) -> str:
+    engine, scope = memory.use(scope)
+    for name, text in (("subject", subject), ("attribute", attribute), ("value", value)):
+        require_text(name, text)
+        if not phrase_key(text):
+            raise InvalidInput(f"{name} is empty: a fact has a subject, an attribute and a value")
+    start, end = moment_of("valid_from", valid_from), moment_of("valid_to", valid_to)
+    if start is not None and end is not None and end < start:
+        raise InvalidInput(f"valid_to={valid_to} is before valid_from={valid_from}")
+    source_ids = [await note_id_of(engine.store, scope, source) for source in names_of("sources", sources)]
+    event = checked(fact_event(subject, attribute, value, start, id, session))
+    (outcome,) = await engine.remember(scope, [event], "error", Ordinals())
+    note_id = head_of(event, outcome)
+    await engine.facts.write(scope, note_id, end, source_ids)
+    engine.loop.wake()
+    return note_id
 
 
 async def update(memory: LocalMemory, id: str, *, scope: Scope | None = None, fields: Mapping[str, Any]) -> Note:

@@ -27,6 +27,7 @@ from zettel.model.index import NoteIndex, TermUse, TimeRange
 from zettel.model.jobs import Job, JobKind, JobState
 from zettel.model.links import REPLACING, Conflict, Graph, Link, LinkKey, LinkType, Neighbor
 from zettel.model.notes import EDITABLE, Kind, Note, NoteUse, Term, Trait, as_metadata_pairs, fields_with
+from zettel.model.queries import Example, Group, Queried, QueryResult
 from zettel.model.reports import Estimate, Evolved, ModelUse, Tuned
 from zettel.model.revisions import CallKind, Cause, CauseKind, Input, Revision
 from zettel.model.scope import Scope
@@ -52,8 +53,10 @@ __all__ = [
     "Event",
     "EventRecord",
     "Evolved",
+    "Example",
     "Frozen",
     "Graph",
+    "Group",
     "Hit",
     "Input",
     "Job",
@@ -77,6 +80,8 @@ __all__ = [
     "Outcome",
     "Page",
     "Proved",
+    "Queried",
+    "QueryResult",
     "Remembered",
     "Revision",
     "Role",

@@ -128,7 +128,8 @@ class AnnotationRequest(NamedTuple):
 class ModelAnnotation(NamedTuple):
     """A model's annotation of one turn. ``importance`` (0..1) and ``kind`` are None where the model gave none.
 
-    ``facts`` are self-contained sentences, which become ``semantic`` notes.
+    ``facts`` are self-contained sentences, which become ``semantic`` notes. ``confidences`` (0..1) are the model's own
+    ratings of the first of them; further facts have 1.
     """
 
     context: str
@@ -137,6 +138,7 @@ class ModelAnnotation(NamedTuple):
     importance: float | None = None
     kind: Kind | None = None
     facts: tuple[str, ...] = ()
+    confidences: tuple[float, ...] = ()
 
 
 class AnnotationResult(NamedTuple):

@@ -1,7 +1,8 @@
 """The values that the steps of a search exchange, in order.
 
 ``SearchRequest`` (from the caller), ``Question`` (analysed), ``Query`` (to the store), ``Candidates`` (from the store),
-``Scores`` (from the scorer), ``Shortlist`` (to a reranker).
+``Scores`` (from the scorer), ``Shortlist`` (to a reranker). Exact queries rank nothing: they have a ``Selection`` (to
+the store) and each ``Tally`` (from the store).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntFlag
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,6 +45,44 @@ class Filter:
     until: int | None = None
     metadata: tuple[str, ...] = ()
     source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The notes or events that an exact query selects.
+
+    Selected notes are unarchived and pass the filter, whose ``source`` is None. Their index has all tokens of one of
+    ``tokens``, and one of ``terms`` (keys), unless these are empty. With ``as_of`` (microseconds) they were valid then:
+    ``valid_from`` is not later, and ``valid_to`` is later.
+
+    With ``of_events``, the events that selected episodic notes are based on in their present version. Each event has
+    the kind, speaker, role, tags and terms of its note; ``session``, ``since`` and ``until`` of the filter apply to the
+    event instead of the note.
+    """
+
+    filter: Filter
+    tokens: tuple[tuple[str, ...], ...] = ()
+    terms: tuple[str, ...] = ()
+    as_of: int | None = None
+    of_events: bool = False
+
+
+TALLY_FIELDS = ("kind", "speaker", "role", "session", "day", "slot", "tag", "term")
+"""The fields by which stores group. A day in UTC and a slot are numbers: ``occurred_at`` // DAY and // SLOT."""
+DAY, SLOT = 24 * 60 * 60 * 1_000_000, 15 * 60 * 1_000_000
+"""Microseconds. The offsets of time zones are multiples of a slot, so slots add up to the days of any zone."""
+
+
+class Tally(NamedTuple):
+    """A group: its values of the fields, in their order; its number of notes or events; their first and last times.
+
+    The times are microseconds, None if no time is known.
+    """
+
+    key: tuple[str | int | None, ...]
+    count: int  # type: ignore[assignment]  # a field, not the method of tuple
+    first: int | None
+    last: int | None
 
 
 class Seed(IntFlag):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         PutTombstones,
         RestoreLinks,
     )
-    from zettel.ports.query import Candidates, Filter, Floats, Query
+    from zettel.ports.query import Candidates, Filter, Floats, Query, Selection, Tally
 
 
 class ScopeState(NamedTuple):
@@ -183,6 +183,22 @@ class NoteStore(Protocol):
 
     async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:
         """Return archived notes with ``seq`` below ``before``, newest first. Cheap if the scope has none."""
+        ...
+
+    async def tally(self, scope: Scope, selection: Selection, by: Sequence[str]) -> list[Tally]:
+        """Count the selected notes or events by the values of these ``TALLY_FIELDS``, in any order.
+
+        A note with several tags (or terms) is in several groups, and in none without one; ``by`` contains at most one
+        of the two. A day or slot is None without a time. Without fields there is one group, even of nothing.
+        """
+        ...
+
+    async def select(self, scope: Scope, selection: Selection, order: str, limit: int) -> list[str]:
+        """Return the ids of the first ``limit`` selected notes or events, each once.
+
+        ``order`` is ``time`` (undated ones last) or ``arrival`` (by ``seq``), with "-" the other way around; undated
+        ones stay last, and equal times are in the order of arrival, or the other way around.
+        """
         ...
 
     async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:

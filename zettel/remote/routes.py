@@ -35,10 +35,14 @@ MOST_QUESTIONS = 50
 """Questions of one request; a client splits longer lists."""
 ROUTES: Mapping[str, Route] = {
     "add_many_report": Route("events", "write", "POST", "/v1/events/report", wire.REMEMBERED),
+    "add_fact": Route("events", "write", "POST", "/v1/facts", wire.ADDED),
     "events": Route("events", "read", "GET", "/v1/events", wire.EVENTS),
     "search_many": Route("search", "read", "POST", "/v1/search/batch", wire.HITS_MANY),
     "context": Route("search", "read", "POST", "/v1/context", wire.CONTEXT, "search"),
     "answer_context": Route("search", "read", "POST", "/v1/answer-context", wire.GATHERED, "search"),
+    "session_context": Route("search", "read", "GET", "/v1/session-context", wire.CONTEXT),
+    "query": Route("search", "read", "POST", "/v1/query", wire.QUERIED),
+    "examples": Route("search", "read", "POST", "/v1/examples", wire.EXAMPLES),
     "feedback": Route("search", "write", "POST", "/v1/feedback", None),
     "searches": Route("search", "read", "GET", "/v1/searches", wire.SEARCHES),
     "tune": Route("search", "admin", "POST", "/v1/tune", wire.TUNED),

@@ -12,7 +12,7 @@ from fastapi import Query
 from pydantic import AfterValidator, Field, JsonValue
 
 from zettel.async_memory import AsyncMemory
-from zettel.model import Event, OnConflict, Outcome, Role, Scope
+from zettel.model import Event, OnConflict, Outcome, Queried, Role, Scope
 from zettel.remote.routes import MOST_EVENTS, MOST_QUESTIONS
 from zettel.scoring import Effort
 from zettel.transcripts.scopes import ScopeBy
@@ -53,6 +53,7 @@ _TYPES: Mapping[str, Any] = {
     "Effort": Effort,
     "OnConflict": OnConflict,
     "Outcome": Outcome,
+    "Queried": Queried,
     "Role": Role,
     "ScopeBy": ScopeBy,
     "Iterable[Event | Mapping[str, Any]]": Annotated[list[Event], Field(max_length=MOST_EVENTS)],

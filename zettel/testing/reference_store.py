@@ -11,6 +11,7 @@ import numpy as np
 
 from zettel import ports
 from zettel.core.fold import fold, live_versions
+from zettel.core.selection import Selected, ordered, selected, tally
 from zettel.model import (
     ROLES,
     TIME_MAX,
@@ -28,7 +29,7 @@ from zettel.model import (
     to_micros,
 )
 from zettel.ports.candidate_rules import RARE_TERM_DF, passes
-from zettel.ports.query import Candidates, Filter, Query, ScopeStats, Seed
+from zettel.ports.query import Candidates, Filter, Query, ScopeStats, Seed, Selection, Tally
 from zettel.testing.reference_records import ReferenceRecords, ScopeTables
 from zettel.text.extraction import is_question
 from zettel.text.index import index_note
@@ -203,6 +204,16 @@ class ReferenceStore(ReferenceRecords):
         tables = self.tables(scope)
         matches = (x for x in tables.view(ScopeView).visible if x.seq > after and is_allowed(x, filter, tables))
         return list(islice(matches, limit))
+
+    async def tally(self, scope: Scope, selection: Selection, by: Sequence[str]) -> list[Tally]:
+        return tally(self._selected(scope, selection), by)
+
+    async def select(self, scope: Scope, selection: Selection, order: str, limit: int) -> list[str]:
+        return ordered(self._selected(scope, selection), order)[:limit]
+
+    def _selected(self, scope: Scope, selection: Selection) -> list[Selected]:
+        tables = self.tables(scope)
+        return selected(tables.view(ScopeView).visible, tables.events, selection)
 
     async def archived(self, scope: Scope, before: int, limit: int) -> list[Note]:
         notes = self.tables(scope).view(ScopeView).notes.values()

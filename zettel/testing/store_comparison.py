@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from zettel.core.fold import fold
 from zettel.model import to_micros
 from zettel.ports import LookupQuery
-from zettel.ports.query import Candidates, Filter
+from zettel.ports.query import Candidates, Filter, Selection
 from zettel.testing.store_writer import ANN, StoreWriter, vector
 from zettel.text.index import vector_text
 
@@ -74,6 +75,18 @@ def without_times(value: Any) -> Any:
     return value
 
 
+def selections_of(filter: Filter) -> list[Selection]:
+    """Return selections of exact queries, of notes and of events, with each condition."""
+    day = to_micros(DAY_ZERO + timedelta(days=2))
+    filter = replace(filter, source=None)
+    conditions: list[dict[str, Any]] = [
+        {"filter": filter, "tokens": (("ferri",), ("cello", "harbour"))},
+        {"filter": Filter(since=day, session="a"), "as_of": day},
+        {"filter": Filter(), "tokens": (("harbour",), ("ferri",)), "terms": ("kestrel", "nobody")},
+    ]
+    return [Selection(**chosen, of_events=of_events) for chosen in conditions for of_events in (False, True)]
+
+
 async def compare_reads(store: Any, reference: Any, ids: list[str], filter: Filter) -> None:
     """Assert that both stores return equal results for every read of these notes."""
     query = LookupQuery(
@@ -101,6 +114,13 @@ async def compare_reads(store: Any, reference: Any, ids: list[str], filter: Filt
                 for result in (ours, theirs)
             ]
         assert without_times(ours) == without_times(theirs), method
+    for selection in selections_of(filter):
+        for by in (), ("kind", "speaker", "role", "tag"), ("session", "day", "slot", "term"):
+            tallies = [sorted(map(str, await each.tally(ANN, selection, by))) for each in (store, reference)]
+            assert tallies[0] == tallies[1], (selection, by)
+        for order in ("time", "-time", "-arrival"):
+            chosen = [await each.select(ANN, selection, order, 3) for each in (store, reference)]
+            assert chosen[0] == chosen[1], (selection, order)
     for id in ids:
         assert await store.terms(ANN, id) == await reference.terms(ANN, id)
     histories = [await each.histories(ANN, ids) for each in (store, reference)]

@@ -117,6 +117,11 @@ def states_facts(note: Note) -> bool:
     return bool(facts(note) or endings(note))
 
 
+def states_fact(sentence: str, speaker: str) -> bool:
+    """Return whether a sentence of a person states a fact."""
+    return bool(_read_text(sentence, speaker, None).facts)
+
+
 def facts_are_read(note: Note) -> bool:
     """Return whether a note is the statement of a person, or a fact that a model wrote."""
     if note.kind is Kind.SEMANTIC and not note.speaker:

@@ -7,9 +7,8 @@ from collections.abc import Generator, Iterable, Mapping
 from datetime import datetime, timedelta, timezone, tzinfo
 from pathlib import PurePath
 from typing import NamedTuple, TypeAlias, cast
-from zoneinfo import ZoneInfo
 
-from zettel.core.arguments import Time, moment_of, names_of, require_storable, require_text
+from zettel.core.arguments import Time, moment_of, names_of, require_storable, require_text, zone_of
 from zettel.errors import InvalidInput
 from zettel.model import Event, Source
 
@@ -131,7 +130,7 @@ def import_options(
         require_text("map_user", name)
         if not name.strip():
             raise InvalidInput("map_user contains an empty name: give each speaker a name")
-    zone = _zone(tz)
+    zone = zone_of(tz)
     return ImportOptions(
         conversation=conversation,
         zone=zone,
@@ -146,15 +145,6 @@ def import_options(
         scope_by=cast("ScopeBy | None", scope_by),
         edits=bool(edits),
     )
-
-
-def _zone(name: str | None) -> tzinfo | None:
-    if name is None:
-        return None
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # of no such zone; of a name like ../x; of one that is a folder of zones
-        raise InvalidInput(f"unknown time zone {name!r}: use an IANA name such as Europe/Oslo") from None
 
 
 def _moment(name: str, value: Time | None, zone: tzinfo | None) -> datetime | None:

@@ -76,6 +76,7 @@ def _step(run: dict[str, Any], source: Source) -> TraceStep | None:
         inputs=messages,
         outputs=answers,
         source=source,
+        failed=True if run.get("error") else {"error": True, "success": False}.get(str(run.get("status"))),
     )
 
 

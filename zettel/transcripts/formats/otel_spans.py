@@ -31,6 +31,8 @@ _EVENT_ROLES = {"gen_ai.user.message": "user", "gen_ai.assistant.message": "assi
                 "gen_ai.choice": "assistant"}  # fmt: skip
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value", "traceloop.entity.input")
 _RESULTS = ("gen_ai.tool.call.result", "output.value", "traceloop.entity.output")
+_STATUS: dict[Any, bool] = {1: False, "STATUS_CODE_OK": False, 2: True, "STATUS_CODE_ERROR": True}
+"""If a span failed, by its status. An unset status reports neither."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -80,6 +82,7 @@ def _step(span: dict[str, Any], source: Source) -> TraceStep | None:
         inputs=inputs,
         outputs=outputs,
         source=source,
+        failed=_STATUS.get(as_dict(span.get("status")).get("code")),
     )
 
 
@@ -168,6 +171,7 @@ def _call(span: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
 
 def _results(span: dict[str, Any], attributes: dict[str, Any]) -> list[dict[str, Any]]:
     result = value_at(attributes, *_RESULTS)
+    result = as_dict(span.get("status")).get("message") or None if result is None else result
     if result is None:
         return []
     call = attributes.get("gen_ai.tool.call.id")

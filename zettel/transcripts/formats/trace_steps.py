@@ -35,7 +35,8 @@ class StepKind(str, Enum):
 
 
 class TraceStep(NamedTuple):
-    """A run or span with unwrapped messages (see ``chat_messages``)."""
+    """A run or span with unwrapped messages (see ``chat_messages``). ``failed``: None if the trace does not report it.
+    """
 
     kind: StepKind
     id: str
@@ -48,6 +49,7 @@ class TraceStep(NamedTuple):
     inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
     source: Source
+    failed: bool | None = None
 
 
 def events_in_steps(steps: Iterable[TraceStep | Rejected]) -> Iterator[Record]:
@@ -106,6 +108,8 @@ def _new_events(step: TraceStep, seen: Counter[str], keys: ContentKeys) -> Itera
             if step.kind is not StepKind.TOOL:
                 seen.update(calls)
             origin = {"trace": step.trace, "model": step.model if fields["role"] == "assistant" else None}
+            if step.kind is StepKind.TOOL and fields["role"] == "tool" and step.failed is not None:
+                origin["outcome"] = "failure" if step.failed else "success"
             metadata = {name: value for name, value in origin.items() if value not in (None, step.session)}
             event = {
                 **fields,
