@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio.to_thread
 import numpy as np
@@ -33,6 +33,7 @@ from zettel.search.asked_fact import asked_fact
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
 from zettel.search.disputed import disputes, doubted, is_outvoted, votes_on, weighed
 from zettel.search.explain import explain
+from zettel.search.overview import choose, insights_first, insights_request, is_abstract, notes_request
 from zettel.search.passage import select_passage
 from zettel.search.question import parse_question
 from zettel.search.rerank import Reranking
@@ -43,6 +44,20 @@ if TYPE_CHECKING:
     from zettel.core.privacy import SecretGuard
     from zettel.ports.language_model import AskFactory
     from zettel.ports.query import Floats, Ints
+
+
+class _Found(NamedTuple):
+    """The ranking of a request, and the notes of its rows by id."""
+
+    request: SearchRequest
+    ranked: Ranked
+    notes: Mapping[str, Note]
+
+    def features_of(self, id: str) -> Floats:
+        """Return the features of a hit."""
+        row = next(row for row in self.ranked.rows if self.ranked.candidates.ids[row] == id)
+        features: Floats = self.ranked.scores.features[row]
+        return features
 
 
 class Searcher:
@@ -67,11 +82,33 @@ class Searcher:
     ) -> list[list[Hit]]:
         """The best ``k`` notes for each request, best first, and only the best part of an event.
 
+        An abstract question gets insights first (:mod:`zettel.search.overview`).
         Each of the ``stages`` reorders the best notes of the order before it. Raises ``InvalidQuestion`` for an empty
         question, ``ScorerError`` for invalid values from a reranker.
         """
         if not all(isinstance(request.text, str) and request.text.strip() for request in requests):
             raise InvalidQuestion("the question is empty: ask something")
+        if not requests:
+            return []
+        abstract = [place for place, request in enumerate(requests) if is_abstract(request)]
+        asked = [notes_request(request) if is_abstract(request) else request for request in requests]
+        found = await self._found(scope, asked, scorer, stages)
+        insights = await self._found(scope, [insights_request(requests[place]) for place in abstract], scorer, ())
+        by_place = dict(zip(abstract, insights, strict=True))
+        results = []
+        async for place, request in paced(enumerate(requests)):
+            pairs = [(hit, found[place]) for hit in self._hits(found[place])]
+            if place in by_place:
+                pairs = await self._with_insights(scope, request, pairs, by_place[place])
+            hits = self._recorded(scope, request, pairs[: request.k])
+            hits = await self._with_late_turns(scope, request, hits)
+            results.append(await self._with_titles(scope, hits) if request.explain else hits)
+        return results
+
+    async def _found(
+        self, scope: Scope, requests: Sequence[SearchRequest], scorer: Scorer, stages: Sequence[Reranker]
+    ) -> list[_Found]:
+        """The ranking of each request, and the notes of its rows."""
         if not requests:
             return []
         questions = await self._parse(scope, requests)
@@ -89,11 +126,16 @@ class Searcher:
             ranked = await self._reranking.reranked(scope, space, stage, requests, ranked, notes)
         late = [doubtful for _, _, doubtful in screened]
         ranked = [each if more is None else merged(each, more) for each, more in zip(ranked, late, strict=True)]
-        results = []
-        async for request, ranking, by_id in paced(zip(requests, ranked, notes, strict=True)):
-            hits = await self._with_late_turns(scope, request, self._hits(scope, request, ranking, by_id))
-            results.append(await self._with_titles(scope, hits) if request.explain else hits)
-        return results
+        return [_Found(*row) for row in zip(requests, ranked, notes, strict=True)]
+
+    async def _with_insights(
+        self, scope: Scope, request: SearchRequest, pairs: Sequence[tuple[Hit, _Found]], insights: _Found
+    ) -> list[tuple[Hit, _Found]]:
+        """The hits of an abstract question with insights first, each with its ranking."""
+        notes = [hit for hit, _ in pairs]
+        chosen = choose(request.text, insights.ranked.question.time_only, notes, self._hits(insights))
+        origin = {hit.note.id: each for hit, each in pairs} | {hit.note.id: insights for hit in chosen}
+        return [(hit, origin[hit.note.id]) for hit in insights_first(chosen, notes)]
 
     async def _rank(
         self, scope: Scope, space: int, request: SearchRequest, question: Question, scorer: Scorer, reads: int
@@ -280,11 +322,11 @@ class Searcher:
         histories = await self._store.histories(scope, ids)
         return {id: fold(base, revisions, upto)[0] for id, (base, revisions) in histories.items()}
 
-    def _hits(self, scope: Scope, request: SearchRequest, ranked: Ranked, notes: Mapping[str, Note]) -> list[Hit]:
-        """The hits, logged on request, without notes deleted since the ranking."""
+    def _hits(self, found: _Found) -> list[Hit]:
+        """The hits, without notes deleted since the ranking."""
+        request, ranked, notes = found
         candidates, scores, scorer = ranked.candidates, ranked.scores, ranked.scorer
         today = ranked.question.valid_at
-        search = new_id("s") if request.log else None
         rows = [row for row in ranked.rows if candidates.ids[row] in notes][: request.k]
         hits = [
             Hit(
@@ -296,20 +338,28 @@ class Searcher:
                 ),
                 passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
                 **turns_of(row, candidates)._asdict(),
-                search_id=search,
             )
             for row in rows
-        ]
+        ]  # fmt: skip
         if request.explain:
             for name, values in ranked.extra_features.items():
                 hits = [_with_feature(hit, name, values.get(row)) for row, hit in zip(rows, hits, strict=True)]
-        recalled = [candidates.ids[row] for row in rows if candidates.seeds[row] & Seed.ARCHIVE]
-        decayed = [id for id in recalled if notes[id].faded]
-        if decayed and request.restore_decayed and not request.archived:
-            self.decayed.restore(scope, decayed)
-        if search is not None and hits:
-            now, features = datetime.now(timezone.utc), scores.features[rows]
-            self.log.add(PendingSearch(scope, search, request.text, now, scorer, hits, features, scores.feature_names))
+        return hits
+
+    def _recorded(self, scope: Scope, request: SearchRequest, pairs: Sequence[tuple[Hit, _Found]]) -> list[Hit]:
+        """The hits, logged on request. Restores the decayed notes among them."""
+        hits = [hit for hit, _ in pairs]
+        recalled = [hit for hit in hits if hit.note.faded and Seed.ARCHIVE.name.lower() in hit.why.seeds]
+        if recalled and request.restore_decayed and not request.archived:
+            self.decayed.restore(scope, [hit.note.id for hit in recalled])
+        if not request.log or not hits:
+            return hits
+        search, now = new_id("s"), datetime.now(timezone.utc)
+        hits = [hit.model_copy(update={"search_id": search}) for hit in hits]
+        features = np.stack([found.features_of(hit.note.id) for hit, found in pairs])
+        ranked = pairs[0][1].ranked
+        names = ranked.scores.feature_names
+        self.log.add(PendingSearch(scope, search, request.text, now, ranked.scorer, hits, features, names))
         return hits
 
     async def _with_late_turns(self, scope: Scope, request: SearchRequest, hits: list[Hit]) -> list[Hit]:
