@@ -37,6 +37,7 @@ from zettel.search.overview import choose, insights_first, insights_request, is_
 from zettel.search.passage import select_passage
 from zettel.search.question import parse_question
 from zettel.search.rerank import Reranking
+from zettel.search.staleness import behind
 from zettel.search.trusted_first import fits_any, is_doubtful, merged
 from zettel.search.turns import is_late_part, question_before, turns_of
 
@@ -102,6 +103,8 @@ class Searcher:
                 pairs = await self._with_insights(scope, request, pairs, by_place[place])
             hits = self._recorded(scope, request, pairs[: request.k])
             hits = await self._with_late_turns(scope, request, hits)
+            if place in by_place or Kind.INSIGHT.value in request.filter.kinds:
+                hits = await self._with_behind(scope, request, hits)
             results.append(await self._with_titles(scope, hits) if request.explain else hits)
         return results
 
@@ -372,6 +375,13 @@ class Searcher:
             else hit
             for hit in hits
         ]
+
+    async def _with_behind(self, scope: Scope, request: SearchRequest, hits: list[Hit]) -> list[Hit]:
+        """The hits, with the number of newer notes that topics and summaries of sessions lack."""
+        if not _is_current(request):
+            return hits
+        numbers = await behind(self._store, scope, [hit.note for hit in hits])
+        return [_with_why(hit, behind=numbers.get(hit.note.id)) for hit in hits]
 
     async def questions(self, scope: Scope, hits: Sequence[Hit], known_at: datetime | None) -> dict[str, Note]:
         """Return the notes that the hits answer, by id, as of ``known_at`` (None: now), without archived ones."""
