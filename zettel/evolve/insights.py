@@ -1,4 +1,4 @@
-"""Writes extractive insights: a digest of a community of events in a few hundred characters.
+"""Writes extractive insights: a digest of a topic or a session in a few hundred characters.
 
 A digest contains the common terms of the events, their time span, and up to three central sentences with speaker and
 date. It quotes notes only, so it invents nothing.
@@ -45,7 +45,7 @@ _ASIDE = ("[", "(", "http")
 
 
 class Member(NamedTuple):
-    """A note of a community, its terms, and the weight of its event's links inside the community."""
+    """A note of a topic or session, its terms, and its centrality: the cosine of its event with all of them."""
 
     note: Note
     binding: Binding
@@ -132,7 +132,7 @@ def _central(members: Sequence[Member], weights: Mapping[str, tuple[TermUse, flo
     """Return sentences of different events with the positions of their members, most central first.
 
     The score of a sentence adds up the weights of its terms (less if a chosen sentence contains them), its rare words,
-    and the links of its event.
+    and the centrality of its event.
     """
     heaviest = max((weight for _, weight in weights.values()), default=1.0) or 1.0
     strongest = max((member.weight for member in members), default=1.0) or 1.0

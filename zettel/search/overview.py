@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from zettel.model import Hit, Kind
 from zettel.model.tags import PROFILE, SESSION
-from zettel.ports.query import SearchRequest
+from zettel.ports.query import Candidates, SearchRequest
 from zettel.search.question_kind import asks_for_overview, subject_of_overview
 
 MOST = 3
@@ -28,6 +28,8 @@ SIZE_POWER = 0.7
 LEAST_WORTH = 0.25
 """Lowest worth of a further insight, relative to the first one."""
 
+_INSIGHT = tuple(Kind).index(Kind.INSIGHT)
+
 
 def is_abstract(request: SearchRequest) -> bool:
     """Return whether insights come first: the question asks for an overview, and the caller names no kinds."""
@@ -35,8 +37,13 @@ def is_abstract(request: SearchRequest) -> bool:
 
 
 def notes_request(request: SearchRequest) -> SearchRequest:
-    """Return the search for notes: as many as the choice of insights needs."""
-    return replace(request, k=max(request.k, ROUTED))
+    """Return the search for notes: for an abstract question at least ROUTED, because they choose its insights."""
+    return replace(request, k=max(request.k, ROUTED)) if is_abstract(request) else request
+
+
+def without_insights(candidates: Candidates) -> Candidates:
+    """Return the candidates of which no insight may become a hit, because insights repeat other notes."""
+    return replace(candidates, pool=candidates.pool & (candidates.kind != _INSIGHT))
 
 
 def insights_request(request: SearchRequest) -> SearchRequest:
@@ -53,12 +60,8 @@ def choose(text: str, time_only: bool, notes: Sequence[Hit], insights: Sequence[
     if not time_only and not subject_of_overview(text):
         return _largest(insights)
     best = max((hit.score for hit in notes), default=0.0) or 1.0
-    ids = {hit.note.id for hit in insights}
     worth: dict[str, float] = {
-        event: (hit.score / best) ** SCORE_POWER
-        for hit in reversed(notes)
-        if hit.note.id not in ids
-        for event in hit.note.event_ids
+        event: (hit.score / best) ** SCORE_POWER for hit in reversed(notes) for event in hit.note.event_ids
     }
     chosen: list[Hit] = []
     covered: set[str] = set()
@@ -95,9 +98,7 @@ def _largest(insights: Sequence[Hit]) -> list[Hit]:
 def insights_first(chosen: Sequence[Hit], notes: Sequence[Hit]) -> list[Hit]:
     """Return the chosen insights, then their notes, then the other notes; scores never rise from hit to hit."""
     events = {event for hit in chosen for event in hit.note.event_ids}
-    ids = {hit.note.id for hit in chosen}
-    rest = [hit for hit in notes if hit.note.id not in ids]
-    rest.sort(key=lambda hit: events.isdisjoint(hit.note.event_ids))  # stable
+    rest = sorted(notes, key=lambda hit: events.isdisjoint(hit.note.event_ids))  # stable
     top = max((hit.score for hit in rest), default=0.0)
     ordered: list[Hit] = []
     for hit in [*(hit.model_copy(update={"score": max(hit.score, top)}) for hit in chosen), *rest]:

@@ -139,7 +139,7 @@ _OVERVIEW = re.compile(
   | what\s(?:all\s|else\s)?(?:do|does|did)\s\w+\s(?:\w+\s)?know\s(?:about|of|on)
   | what\sis\s(?:all\s)?known\s(?:about|of)
   | what\s(?:did|have)\s(?:i|we|they)\s(?:\w+\s)?(?:discuss|talk|cover)(?:ed)?\s(?:so\sfar\s)?(?:about|on|regarding)
-  | tell\sme\s(?:(?:everything|all|more|something)\s)?(?:(?:that\s)?you\s(?:know|have)\s)?about
+  | (?<!did\syou\s)tell\sme\s(?:(?:everything|all|more|something)\s)?(?:(?:that\s)?you\s(?:know|have)\s)?about
   | (?:everything|all)\s(?:that\s)?(?:i|we|you|there\sis)\b.{0,20}\sabout
   | what(?:['\u2019]s|\shas|\shave)\s(?:been\s)?(?:happening|going\son|gone\son)\s(?:with|around|at|about)
   | what\s(?:has\s|have\s)?happened\swith

@@ -33,7 +33,14 @@ from zettel.search.asked_fact import asked_fact
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
 from zettel.search.disputed import disputes, doubted, is_outvoted, votes_on, weighed
 from zettel.search.explain import explain
-from zettel.search.overview import choose, insights_first, insights_request, is_abstract, notes_request
+from zettel.search.overview import (
+    choose,
+    insights_first,
+    insights_request,
+    is_abstract,
+    notes_request,
+    without_insights,
+)
 from zettel.search.passage import select_passage
 from zettel.search.question import parse_question
 from zettel.search.rerank import Reranking
@@ -92,8 +99,7 @@ class Searcher:
         if not requests:
             return []
         abstract = [place for place, request in enumerate(requests) if is_abstract(request)]
-        asked = [notes_request(request) if is_abstract(request) else request for request in requests]
-        found = await self._found(scope, asked, scorer, stages)
+        found = await self._found(scope, list(map(notes_request, requests)), scorer, stages)
         insights = await self._found(scope, [insights_request(requests[place]) for place in abstract], scorer, ())
         by_place = dict(zip(abstract, insights, strict=True))
         results = []
@@ -157,6 +163,7 @@ class Searcher:
             )
         )
         candidates = await self._with_archive(scope, request, question, candidates)
+        candidates = candidates if request.filter.kinds else without_insights(candidates)
         return await self._rank_rows(scope, request, question, candidates, scorer, reads)
 
     async def _rank_rows(
@@ -176,9 +183,8 @@ class Searcher:
             scores = replace(scores, score=weighed(scores.score, pairs, confidences))
         least = request.min_score or 0.0
         old = outdated(candidates, question.valid_at) & request.current_only
-        insights = Kind.INSIGHT.value in request.filter.kinds
         k = max(request.k, reads, _answer_depth(question, scorer))
-        best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
+        best = rank(scores, candidates, k, old | (scores.score < least))
         strengths: Mapping[int, float] = {}
         if best and candidates.stats.used and _is_current(request):
             last = scores.score[best].min() if len(best) == k else least
@@ -188,7 +194,7 @@ class Searcher:
             score = scores.score.copy()
             score[list(strengths)] *= weights(list(strengths.values()))
             scores = replace(scores, score=score)
-            best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
+            best = rank(scores, candidates, k, old | (scores.score < least))
         return Ranked(
             question, candidates, scores, best, scorer.name, strengths, confidences=confidences, witnesses=witnesses
         )
@@ -440,10 +446,9 @@ def _reordered(
     if not most:
         return ranked
     question, candidates, scores = ranked.question, ranked.candidates, ranked.scores
-    insights = Kind.INSIGHT.value in request.filter.kinds
     outvoted = {row for row, confidence in ranked.confidences.items() if is_outvoted(confidence)}
     rows, score, answer_scores = reorder_by_answer(
-        question, candidates, scores.score, ranked.rows, notes, most, outvoted, insights=insights
+        question, candidates, scores.score, ranked.rows, notes, most, outvoted
     )
     rows = rows[: max(request.k, reads)]
     return ranked._replace(rows=rows, scores=replace(scores, score=score), extra_features={"statement": answer_scores})
