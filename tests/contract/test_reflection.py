@@ -176,18 +176,18 @@ def test_a_session_gets_a_summary_that_shows_how_far_it_is_behind(memory: Memory
     (summary,) = summaries(memory)
     assert summary.session is None
     assert sources(memory, summary.id) == set(ids)
-    found = memory.search("Summarise what we said about the kiln.", k=1)[0]
+    found = memory.search("Summarise the news of the kiln.", k=1)[0]
     assert (found.note.id, found.why.behind) == (summary.id, 0)
     more = [memory.add(text, session="yard") for text in ("The door leaks.", "Ida mends the door on Monday.")]
     memory.flush()
-    found = memory.search("Summarise what we said about the kiln.", k=1)[0]
+    found = memory.search("Summarise the news of the kiln.", k=1)[0]
     assert (found.note.id, found.why.behind) == (summary.id, 2)
-    assert "(behind by 2 notes)" in memory.context("Summarise what we said about the kiln.")
+    assert "(behind by 2 notes)" in memory.context("Summarise the news of the kiln.")
     memory.evolve()
     (renewed,) = summaries(memory)
     assert renewed.id == summary.id
     assert sources(memory, summary.id) == {*ids, *more}
-    assert memory.search("Summarise what we said about the kiln.", k=1)[0].why.behind == 0
+    assert memory.search("Summarise the news of the kiln.", k=1)[0].why.behind == 0
     assert not any(memory.evolve())
     memory.delete(ids[0])
     assert summaries(memory) == []

@@ -15,12 +15,12 @@ ABSTRACT = [
     "What are the main topics?", "What do I know about the warehouse move?", "Give me an overview of May.",
     "Summarise the story of the boat", "sum it all up for me", "Tell me everything about Ann's garden.",
     "What has been going on with the oven?", "How did the quarrel develop?", "Catch me up on the exams.",
-    "What has been said about the budget?", "Could you recap our last conversation?", "What happened with the van?",
+    "What has been written about the budget?", "Could you recap our last conversation?", "What happened with the van?",
 ]  # fmt: skip
 CONCRETE = [
     "When is the warehouse move?", "What did Ann say about the boat?", "What is the topic of her thesis?",
     "Did you tell me about the dentist?", "What happened to the van on Monday?", "How did you make the dough?",
-    "Which summer did we sail?", "What do you know?", "Who told the story?",
+    "Which summer did we sail?", "What do you know?", "Who wrote the story?",
 ]  # fmt: skip
 
 

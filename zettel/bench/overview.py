@@ -3,7 +3,7 @@
 A folder has one file per conversation, with labels by hand::
 
     {"of": "../chats/bakery-books.json", "part": "fit", "borders": ["S1:5"], "topics": {"deck oven": "S4:9-10 S6:9-10"},
-     "questions": [{"question": "What is there about the deck oven?", "topics": ["deck oven"]},
+     "questions": [{"question": "Tell me about the deck oven.", "topics": ["deck oven"]},
                    {"question": "Recap our conversation of 5 May.", "session": "3"}]}
 
 ``of`` is a chat in our layout or a conversation in LoCoMo's layout. ``borders`` are the messages that change the topic
@@ -56,7 +56,7 @@ class Labels(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     of: str
-    part: Literal["fit", "held-out"]
+    part: Literal["fit", "test"]
     borders: list[str]
     topics: dict[str, str]
     questions: list[AbstractQuestion]

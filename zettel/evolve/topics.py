@@ -4,8 +4,8 @@ Average-linkage clustering: the two most similar groups become one, until no pai
 two segments is that of their vectors and of their words, weighted by rarity. Only segments that share a rare word or
 a link are compared, so the work grows with the number of segments and not with its square.
 
-Existing topics only grow: they never join each other. So a second run returns the same topics. The result does not
-depend on the order of arrival, because keys made from the content order the segments.
+Existing topics only grow: they never join each other, so only new segments are compared, and a second run returns the
+same topics. The result does not depend on the order of arrival, because keys made from the content order the segments.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +61,8 @@ def topics(
         taken |= set(places)
     fixed = len(groups)
     groups += [[place] for place in order if place not in taken]
-    _join(groups, fixed, _similarities(segments, ties), [len(segment.events) for segment in segments], rank)
+    similarities = _similarities(segments, ties, taken)
+    _join(groups, fixed, similarities, [len(segment.events) for segment in segments], rank)
     new = [sorted(group) for group in groups[fixed:] if _size(group, segments) >= MIN_EVENTS]
     new.sort(key=lambda group: min(rank[place] for place in group))
     return [sorted(group) for group in groups[:fixed]] + new
@@ -70,8 +72,10 @@ def _size(group: Collection[int], segments: Sequence[Segment]) -> int:
     return sum(len(segments[place].events) for place in group)
 
 
-def _similarities(segments: Sequence[Segment], ties: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], float]:
-    """Return the similarity of each pair that is compared, smaller place first."""
+def _similarities(
+    segments: Sequence[Segment], ties: Mapping[tuple[int, int], float], taken: Collection[int]
+) -> dict[tuple[int, int], float]:
+    """Return the similarity of each pair that is compared, smaller place first; none if both are ``taken``."""
     df = Counter(word for segment in segments for word in segment.words)
     shared = [word for word, count in df.items() if count >= 2]
     rarity = dict(zip(shared, background_rarity(tuple(shared)).tolist(), strict=True)) if shared else {}
@@ -81,21 +85,15 @@ def _similarities(segments: Sequence[Segment], ties: Mapping[tuple[int, int], fl
         for word in words:
             if df[word] <= RARE_DF:
                 places.setdefault(word, []).append(place)
-    pairs = {(first, last) for each in places.values() for first, last in _pairs(each)} | ties.keys()
+    pairs = {pair for each in places.values() for pair in combinations(each, 2)} | ties.keys()
     result: dict[tuple[int, int], float] = {}
-    for first, last in sorted(pairs):
+    for first, last in sorted(pair for pair in pairs if pair[0] not in taken or pair[1] not in taken):
         few, many = sorted((weights[first], weights[last]), key=len)
         by_words = sum(weight * many[word] for word, weight in few.items() if word in many)
         by_vector = float(segments[first].vector @ segments[last].vector)
         similarity = WORD_SHARE * by_words + (1 - WORD_SHARE) * by_vector
         result[first, last] = max(similarity, ties.get((first, last), 0.0))
     return result
-
-
-def _pairs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    for at, first in enumerate(places):
-        for last in places[at + 1 :]:
-            yield first, last
 
 
 def _word_weights(

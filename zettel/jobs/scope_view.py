@@ -1,4 +1,4 @@
-"""What the reflect job reads of a scope, and how it divides the scope into topics and sessions.
+"""The fields of a scope that the reflect job reads, and their division into topics and sessions.
 
 The view keeps a few fields of each note, its vector and its words. So a scope of a million notes takes a few gigabytes.
 """
@@ -133,7 +133,7 @@ class ScopeView:
 
 @dataclass(slots=True)
 class EventView:
-    """What the job needs of an event: whether it answers, its time, the sum of its notes' vectors, and its words."""
+    """The fields of an event: whether it answers, its time, the sum of its notes' vectors, and its words."""
 
     is_reply: bool
     occurred_at: datetime | None
@@ -208,8 +208,8 @@ def _sessions(view: ScopeView, derived: Sequence[DerivedNote]) -> list[Group]:
             without.append(own)
         else:
             existing[at] = own
-    kept = [at for at, part in enumerate(parts) if at in existing or len(part) >= MIN_EVENTS]
-    return [Group(SESSION, existing.get(at), parts[at]) for at in kept] + [Group(SESSION, own, []) for own in without]
+    large = [at for at, part in enumerate(parts) if at in existing or len(part) >= MIN_EVENTS]
+    return [Group(SESSION, existing.get(at), parts[at]) for at in large] + [Group(SESSION, own, []) for own in without]
 
 
 def unit_of(event: EventView, dim: int) -> Floats:

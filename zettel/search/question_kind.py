@@ -141,9 +141,9 @@ _OVERVIEW = re.compile(
   | what\s(?:did|have)\s(?:i|we|they)\s(?:\w+\s)?(?:discuss|talk|cover)(?:ed)?\s(?:so\sfar\s)?(?:about|on|regarding)
   | (?<!did\syou\s)tell\sme\s(?:(?:everything|all|more|something)\s)?(?:(?:that\s)?you\s(?:know|have)\s)?about
   | (?:everything|all)\s(?:that\s)?(?:i|we|you|there\sis)\b.{0,20}\sabout
-  | what(?:['\u2019]s|\shas|\shave)\s(?:been\s)?(?:happening|going\son|gone\son)\s(?:with|around|at|about)
+  | what(?:['\u2019]s|\shas|\shave)\s(?:been\s)?(?:happening|go(?:ing|ne)\son)\s(?:with|around|at|about)
   | what\s(?:has\s|have\s)?happened\swith
-  | what\s(?:has|have)\sbeen\s(?:said|written|noted|recorded)\s(?:about|of|on) | what\sis\sthere\s(?:about|on)
+  | what\s(?:has|have)\sbeen\s(?:s(?:aid)|written|noted|recorded)\s(?:about|of|on) | what\sis\sthere\s(?:about|on)
   | story\s(?:of|behind|with)
     )\b
     """,
