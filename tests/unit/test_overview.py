@@ -70,6 +70,15 @@ def test_a_question_about_everything_gets_the_largest_topics() -> None:
     assert [each.note.id for each in choose("What are the main topics?", False, NOTES, topics)] == ["large", "small"]
 
 
+def test_the_last_session_is_the_latest() -> None:
+    days = [datetime(2024, 3, day, tzinfo=timezone.utc) for day in (1, 9, 5)]
+    sessions = [insight(f"{day.day}", "ab", tag="session") for day in days]
+    sessions = [each.model_copy(update={"note": each.note.model_copy(update={"occurred_at": day})})
+                for each, day in zip(sessions, days, strict=True)]  # fmt: skip
+    chosen = choose("Recap our last conversation.", False, NOTES, [insight("large", "abcdef"), *sessions])
+    assert [each.note.id for each in chosen] == ["9"]
+
+
 def test_insights_precede_their_notes_and_scores_never_rise() -> None:
     ordered = insights_first([insight("pure", "bd")], NOTES)
     assert [each.note.id for each in ordered] == ["pure", "b", "d", "a", "c"]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 
 from zettel.model import Hit, Kind
 from zettel.model.tags import PROFILE, SESSION
 from zettel.ports.query import Candidates, SearchRequest
-from zettel.search.question_kind import asks_for_overview, subject_of_overview
+from zettel.search.question_kind import asks_for_last_session, asks_for_overview, subject_of_overview
 
 MOST = 3
 """The most insights before the notes."""
@@ -55,10 +56,11 @@ def insights_request(request: SearchRequest) -> SearchRequest:
 def choose(text: str, time_only: bool, notes: Sequence[Hit], insights: Sequence[Hit]) -> list[Hit]:
     """Return at most MOST insights, best first.
 
-    A question without a subject ("What are the main topics?") gets the largest topics, unless it names a time.
+    A question without a subject ("What are the main topics?") gets the largest topics, unless it names a time or the
+    last session.
     """
     if not time_only and not subject_of_overview(text):
-        return _largest(insights)
+        return _last_session(insights) if asks_for_last_session(text) else _largest(insights)
     best = max((hit.score for hit in notes), default=0.0) or 1.0
     worth: dict[str, float] = {
         event: (hit.score / best) ** SCORE_POWER for hit in reversed(notes) for event in hit.note.event_ids
@@ -93,6 +95,13 @@ def _largest(insights: Sequence[Hit]) -> list[Hit]:
             chosen.append(hit)
             covered.update(hit.note.event_ids)
     return chosen[:MOST]
+
+
+def _last_session(insights: Sequence[Hit]) -> list[Hit]:
+    """Return the summary of the session with the latest event."""
+    sessions = [hit for hit in insights if SESSION in hit.note.tags]
+    sessions.sort(key=lambda hit: (hit.note.occurred_at or datetime.min.replace(tzinfo=timezone.utc), hit.note.seq))
+    return sessions[-1:]
 
 
 def insights_first(chosen: Sequence[Hit], notes: Sequence[Hit]) -> list[Hit]:

@@ -245,7 +245,7 @@ def _entry(statement: _Statement) -> _Entry:
     validity = hit.why.time if note.valid_to or hit.why.time == PAST else ""
     disputed = "" if hit.why.disputed is None else "disputed: {} for, {} against".format(*hit.why.disputed)
     behind = f"behind by {hit.why.behind} notes" if hit.why.behind else ""
-    times = _repeated(notes) or ("" if note.kind is Kind.INSIGHT else repetition(note))
+    times = _repeated(notes) or repetition(note)
     remarks = [text for text in (validity, times, disputed, behind, _warning(note)) if text]
     line = _line(note, is_fact or statement.quoted, remarks)
     return _Entry(

@@ -153,6 +153,9 @@ _DEVELOPMENT = re.compile(
     r"\bhow\s(?:did|has|have|had|is|are)\s.{1,80}\b(?:develop(?:ed|ing)?|evolved?|progress(?:ed|ing)?|unfold(?:ed)?)\s*[?.]?$",
     re.IGNORECASE,
 )
+_LAST_SESSION = re.compile(
+    r"\b(?:last|latest|previous|most\srecent)\s(?:conversation|session|chat|talk|discussion|meeting)\b", re.IGNORECASE
+)
 _OVERVIEW_OF = re.compile(
     r"\b(?:give|show|tell|write|main|key|topics?|themes?|subjects?|please|can|could)\b", re.IGNORECASE
 )
@@ -166,6 +169,11 @@ def asks_for_overview(text: str) -> bool:
     """
     text = " ".join(text[:_READ_CHARACTERS].split())
     return _OVERVIEW.search(text) is not None or _DEVELOPMENT.search(text) is not None
+
+
+def asks_for_last_session(text: str) -> bool:
+    """Return whether an abstract question is about the latest session: "Recap our last conversation."."""
+    return _LAST_SESSION.search(text[:_READ_CHARACTERS]) is not None
 
 
 def subject_of_overview(rest: str) -> str:

@@ -144,7 +144,8 @@ class Searcher:
         notes = [hit for hit, _ in pairs]
         chosen = choose(request.text, insights.ranked.question.time_only, notes, self._hits(insights))
         origin = {hit.note.id: each for hit, each in pairs} | {hit.note.id: insights for hit in chosen}
-        return [(hit, origin[hit.note.id]) for hit in insights_first(chosen, notes)]
+        least = request.min_score or 0.0
+        return [(hit, origin[hit.note.id]) for hit in insights_first(chosen, notes) if hit.score >= least]
 
     async def _rank(
         self, scope: Scope, space: int, request: SearchRequest, question: Question, scorer: Scorer, reads: int
