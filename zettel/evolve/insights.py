@@ -29,6 +29,8 @@ MAX_TERM = 40
 MAX_QUOTES = 3
 MAX_QUOTED = 120
 """The most characters of a quoted sentence; longer sentences are cut."""
+MAX_READ = 24
+"""The most notes whose sentences are candidates for quotes, the most central ones; a session may have hundreds."""
 MIN_WORDS = 4
 """The fewest words of a quoted sentence."""
 MIN_EVENTS_WITH_TERM = 2
@@ -161,14 +163,15 @@ def _central(members: Sequence[Member], weights: Mapping[str, tuple[TermUse, flo
 
 def _quotable(members: Sequence[Member], ask: bool) -> list[tuple[int, str]]:
     """Return statements (with ``ask`` also questions and picture descriptions) with the positions of their members."""
+    central = sorted(sorted(range(len(members)), key=lambda at: -members[at].weight)[:MAX_READ])
     return [
         (at, clip(sentence, MAX_QUOTED))
-        for at, member in enumerate(members)
-        for sentence in sentences(member.note.content)
+        for at in central
+        for sentence in sentences(members[at].note.content)
         if len(sentence.split()) >= MIN_WORDS
-        and not is_filler(sentence, member.note.role)
+        and not is_filler(sentence, members[at].note.role)
         and (ask or not (is_question(sentence) or sentence.startswith(_ASIDE)))
-    ] or [(at, clip(member.note.content, MAX_QUOTED)) for at, member in enumerate(members) if ask]
+    ] or [(at, clip(members[at].note.content, MAX_QUOTED)) for at in central if ask]
 
 
 def _terms_in(text: str, tokens: Mapping[str, tuple[Collection[str], float]]) -> set[str]:
