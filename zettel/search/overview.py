@@ -33,8 +33,13 @@ _INSIGHT = tuple(Kind).index(Kind.INSIGHT)
 
 
 def is_abstract(request: SearchRequest) -> bool:
-    """Return whether insights come first: the question asks for an overview, and the caller names no kinds."""
-    return not request.filter.kinds and asks_for_overview(request.text)
+    """Return whether insights come first: the question asks for an overview, and the caller names no kinds or tags."""
+    return not names_insights(request) and asks_for_overview(request.text)
+
+
+def names_insights(request: SearchRequest) -> bool:
+    """Return whether the caller decides by kinds or tags whether insights are hits."""
+    return bool(request.filter.kinds or request.filter.tags)
 
 
 def notes_request(request: SearchRequest) -> SearchRequest:

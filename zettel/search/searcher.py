@@ -38,6 +38,7 @@ from zettel.search.overview import (
     insights_first,
     insights_request,
     is_abstract,
+    names_insights,
     notes_request,
     without_insights,
 )
@@ -164,7 +165,7 @@ class Searcher:
             )
         )
         candidates = await self._with_archive(scope, request, question, candidates)
-        candidates = candidates if request.filter.kinds else without_insights(candidates)
+        candidates = candidates if names_insights(request) else without_insights(candidates)
         return await self._rank_rows(scope, request, question, candidates, scorer, reads)
 
     async def _rank_rows(
