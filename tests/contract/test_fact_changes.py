@@ -133,12 +133,12 @@ def test_a_model_replaces_in_the_order_of_days(url: Any) -> None:
 
 def test_a_message_with_a_superseded_fact_is_marked(url: Any) -> None:
     with ModelServer(superseding("lives in")) as server, Memory(url, llm=model(server)) as memory:
-        told = memory.add("I moved to Braga. My sister has three cats.", speaker="Bo", occurred_at="2024-03-01")
+        message = memory.add("I moved to Braga. My sister has three cats.", speaker="Bo", occurred_at="2024-03-01")
         memory.flush(timeout=60)
         memory.add("I moved to Faro.", speaker="Bo", occurred_at="2024-05-01")
         memory.flush(timeout=60)
         hits = {hit.note.id: hit for hit in memory.search("How many cats does the sister have?", k=10)}
-        assert hits[told].why.time.startswith("partly replaced since 2024-05-01")
+        assert hits[message].why.time.startswith("partly replaced since 2024-05-01")
 
 
 def test_a_replacement_has_a_reason_and_ranks_first(memory: Memory) -> None:

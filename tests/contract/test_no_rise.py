@@ -52,7 +52,7 @@ def test_a_models_answer_sets_no_reserved_tag(url: Any) -> None:
         memory.evolve()
         tags = {tag for _, notes in memory.dump() for note in notes for tag in note.tags}
         assert "metal" in tags
-        assert tags & RESERVED_TAGS <= {"theme"}  # insights of the reflect job
+        assert tags & RESERVED_TAGS <= {"theme", "session"}  # insights of the reflect job
         assert core(memory) == ""
 
 

@@ -204,12 +204,14 @@ def test_a_replacement_ranks_above_its_note(memory: Memory) -> None:
     assert ids(memory.search("Ann in Bergen", scorer=RecordingReranker(len), as_of="2024-02-01")) == [first]
 
 
-def test_an_insight_ranks_after_its_sources(memory: Memory) -> None:
+def test_rerankers_order_the_notes_of_an_abstract_question(memory: Memory) -> None:
     region(memory, KILN, speaker="Ann")
     memory.evolve()
-    hits = memory.search("What about the kiln?", scorer=RecordingReranker(len), k=20)
-    assert [hit.note.kind.value for hit in hits].count("insight") == 1
-    assert hits[-1].note.kind.value == "insight"  # and it is the longest
+    reranker = RecordingReranker(len)
+    hits = memory.search("Give me an overview of the kiln.", scorer=reranker, k=20)
+    assert [hit.note.kind.value for hit in hits] == ["insight", *["episodic"] * len(KILN)]
     assert scores(hits) == sorted(scores(hits), reverse=True)
-    (alone,) = search_texts(memory, "What about the kiln?", scorer=RecordingReranker(), kinds=["insight"])
-    assert alone == hits[-1].note.content
+    concrete = memory.search("Is the kiln hot?", scorer=RecordingReranker(len), k=20)
+    assert "insight" not in {hit.note.kind.value for hit in concrete}
+    (alone,) = search_texts(memory, "Is the kiln hot?", scorer=RecordingReranker(), kinds=["insight"])
+    assert alone == hits[0].note.content

@@ -28,7 +28,8 @@ def test_changes_are_reported_once(zettel: Zettel) -> None:
     assert zettel("evolve", "--json").json() == {"revised": 0, "merged": 0, "insights": 0, "archived": 0}
     assert zettel("evolve").out == "nothing to change\n"
     hits = zettel("search", TURNS[0], "--json").json()
-    assert [hit["note"]["kind"] for hit in hits] == ["episodic"] * len(TURNS) + ["insight"]
+    assert [hit["note"]["kind"] for hit in hits] == ["episodic"] * len(TURNS)
+    assert zettel("search", TURNS[0], "--kind", "insight", "--json").json()
 
 
 def test_a_missing_store_is_an_error(zettel: Zettel) -> None:

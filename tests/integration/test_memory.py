@@ -206,18 +206,21 @@ def test_tag_filters_accept_any_iterable(tmp_path: Path) -> None:
                 memory.search("kettle", **wrong)
 
 
-def test_hits_below_min_score_do_not_displace_insights(tmp_path: Path) -> None:
+def test_min_score_and_tags_apply_to_insights(tmp_path: Path) -> None:
     with Memory(tmp_path / "a.db") as memory:
-        for day in range(1, 13):
-            for month, speaker, text in ((2, "Ann", "We sailed the Blue Heron to island"), (3, "Ben", "Rye bread")):
-                occurred_at = f"2024-{month:02d}-{day:02d}T10:00Z"
-                memory.add(f"{text} {day}.", speaker=speaker, session=f"{speaker} {day}", occurred_at=occurred_at)
+        for day in range(1, 7):
+            at = f"2024-02-{day:02d}T10:00Z"
+            memory.add(f"We sailed the Blue Heron to island {day}.", speaker="Ann", session="sea", occurred_at=at)
         memory.evolve()
-        hits = memory.search("island 3", k=100)
-        lowest = max(hit.score for hit in hits if hit.note.kind is Kind.INSIGHT)
-        expected = [hit.note.id for hit in hits if hit.score >= lowest]
-        assert len(expected) < 13
-        assert [hit.note.id for hit in memory.search("island 3", k=len(expected), min_score=lowest)] == expected
+        hits = memory.search("What do we know about the Blue Heron?", k=20)
+        assert hits[0].note.kind is Kind.INSIGHT
+        least = hits[3].score
+        found = memory.search("What do we know about the Blue Heron?", k=20, min_score=least)
+        assert found[0].note.id == hits[0].note.id
+        assert all(hit.score >= least for hit in found)
+        assert memory.search("What are the main topics?", min_score=1.0) == []
+        assert all("session" in hit.note.tags for hit in memory.search("island 3", tags=["session"]))
+        assert memory.search("island 3", tags=["session"])
 
 
 def test_context_is_packed_in_time_order_within_its_budget(tmp_path: Path) -> None:

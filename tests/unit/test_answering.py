@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from time import perf_counter
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tiny import Row, Tiny
-from zettel.model import Kind, LinkType, Note
+from zettel.model import LinkType, Note
 from zettel.scoring.answering import ANSWER_DEPTH, order_answers, parse_state_question
 from zettel.scoring.fusion import FusionScorer
 from zettel.search.answer_order import reorder_by_answer, replaced
@@ -193,19 +192,3 @@ def test_scores_follow_the_new_order_without_deleted_notes() -> None:
     assert rows == [2, 0, 3]
     assert changed[rows].tolist() == sorted(score[[0, 2, 3]].tolist(), reverse=True)
     assert worth[2] > worth[0]
-
-
-def test_an_insight_stays_after_the_examined_notes() -> None:
-    texts = ["If Ann lived in Rome, she would sail.", "I live in Bergen.", "Ann, Bergen (3 notes)."]
-    tiny = Tiny([Row(text, speaker="Ann") for text in texts])
-    question = tiny.ask(QUESTIONS[0])
-    insight = tuple(Kind).index(Kind.INSIGHT)
-    candidates = replace(tiny.about(question), kind=np.array([0, 0, insight], np.int64))
-    score = np.array([0.5, 0.4, 0.9], np.float32)
-    notes = {f"n_{place}": _note(place, text) for place, text in enumerate(texts)}
-    rows, changed, worth = reorder_by_answer(question, candidates, score, [0, 1, 2], notes, most=20)
-    assert rows == [1, 0, 2]
-    assert changed.tolist() == pytest.approx([0.4, 0.5, 0.9])
-    assert worth.keys() == {0, 1}
-    rows, *_, worth = reorder_by_answer(question, candidates, score, [2, 0, 1], notes, most=20, insights=True)
-    assert worth.keys() == {0, 1, 2}

@@ -122,9 +122,8 @@ def shortlist(tiny: Tiny, rows: Sequence[int]) -> Shortlist:
     return Shortlist(candidates, first, np.array(rows, np.int64), score, (), np.zeros((len(rows), 0)), "", None)
 
 
-def ordered(candidates: Shortlist, values: Sequence[float], last: Sequence[bool] = ()) -> list[int]:
-    marked = np.array(last or [False] * len(values))
-    rows, score = reordered(candidates, np.array(values, np.float32), None, marked)
+def ordered(candidates: Shortlist, values: Sequence[float]) -> list[int]:
+    rows, score = reordered(candidates, np.array(values, np.float32), None)
     assert score[rows].tolist() == sorted(candidates.score.tolist(), reverse=True)
     others = np.setdiff1d(np.arange(len(score)), rows)
     np.testing.assert_array_equal(score[others], candidates.first.score[others])
@@ -135,7 +134,6 @@ def test_larger_values_rank_first_and_ties_keep_their_order() -> None:
     candidates = shortlist(Tiny([Row("boat")] * 5), [3, 0, 4, 1])
     assert ordered(candidates, [1, 2, 2, 3]) == [1, 0, 4, 3]
     assert ordered(candidates, [0, 0, 0, 0]) == [3, 0, 4, 1]
-    assert ordered(candidates, [4, 3, 2, 1], [True, False, False, False]) == [0, 4, 1, 3]
 
 
 def test_a_replacement_ranks_above_its_note() -> None:

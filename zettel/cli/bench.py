@@ -317,6 +317,28 @@ def poison(
 
 
 @app.command(epilog=EVERYWHERE)
+def overview(
+    ctx: typer.Context,
+    path: Path = typer.Argument(metavar="FOLDER", help="Conversations with labelled topics and abstract questions."),
+    json: JsonFile = None,
+) -> None:
+    """Measure abstract questions: whether an insight that covers the right notes comes first.
+
+    Also measures the borders of segments against labelled changes of topic.
+
+    \b
+    Examples:
+      zettel bench overview tests/data/topics
+      zettel bench overview tests/data/topics --json overview.json
+    """
+    options = common(ctx)
+    require_readable(path, json, folder=True)
+    from zettel.bench import overview as bench
+
+    measure(lambda progress: bench.run(path, progress, options.embedder), options, json)
+
+
+@app.command(epilog=EVERYWHERE)
 def evolve(
     ctx: typer.Context, path: LoCoMoFile, conversation: Conversations = None, k: K = 10, json: JsonFile = None
 ) -> None:

@@ -47,6 +47,8 @@ def show_hits(out: Console, hits: Sequence[Hit], *, explained: int) -> None:
             support, opposition = why.disputed
             writers = f"disputed: independent writers for it {support}, against it {opposition}"
             paragraph(out, Text(writers, style="yellow"), indent=INDENT)
+        if why.behind:
+            paragraph(out, Text(f"behind by {why.behind} notes", style="yellow"), indent=INDENT)
         if why.superseded_by:
             paragraph(out, Text(f"superseded by {why.superseded_by}", style="yellow"), indent=INDENT)
         if note.archived:

@@ -1,4 +1,4 @@
-"""Writes extractive insights: a digest of a community of events in a few hundred characters.
+"""Writes extractive insights: a digest of a topic or a session in a few hundred characters.
 
 A digest contains the common terms of the events, their time span, and up to three central sentences with speaker and
 date. It quotes notes only, so it invents nothing.
@@ -29,6 +29,8 @@ MAX_TERM = 40
 MAX_QUOTES = 3
 MAX_QUOTED = 120
 """The most characters of a quoted sentence; longer sentences are cut."""
+MAX_READ = 24
+"""The most notes whose sentences are candidates for quotes, the most central ones; a session may have hundreds."""
 MIN_WORDS = 4
 """The fewest words of a quoted sentence."""
 MIN_EVENTS_WITH_TERM = 2
@@ -45,7 +47,7 @@ _ASIDE = ("[", "(", "http")
 
 
 class Member(NamedTuple):
-    """A note of a community, its terms, and the weight of its event's links inside the community."""
+    """A note of a topic or session, its terms, and its centrality: the cosine of its event with all of them."""
 
     note: Note
     binding: Binding
@@ -132,7 +134,7 @@ def _central(members: Sequence[Member], weights: Mapping[str, tuple[TermUse, flo
     """Return sentences of different events with the positions of their members, most central first.
 
     The score of a sentence adds up the weights of its terms (less if a chosen sentence contains them), its rare words,
-    and the links of its event.
+    and the centrality of its event.
     """
     heaviest = max((weight for _, weight in weights.values()), default=1.0) or 1.0
     strongest = max((member.weight for member in members), default=1.0) or 1.0
@@ -161,14 +163,15 @@ def _central(members: Sequence[Member], weights: Mapping[str, tuple[TermUse, flo
 
 def _quotable(members: Sequence[Member], ask: bool) -> list[tuple[int, str]]:
     """Return statements (with ``ask`` also questions and picture descriptions) with the positions of their members."""
+    central = sorted(sorted(range(len(members)), key=lambda at: -members[at].weight)[:MAX_READ])
     return [
         (at, clip(sentence, MAX_QUOTED))
-        for at, member in enumerate(members)
-        for sentence in sentences(member.note.content)
+        for at in central
+        for sentence in sentences(members[at].note.content)
         if len(sentence.split()) >= MIN_WORDS
-        and not is_filler(sentence, member.note.role)
+        and not is_filler(sentence, members[at].note.role)
         and (ask or not (is_question(sentence) or sentence.startswith(_ASIDE)))
-    ] or [(at, clip(member.note.content, MAX_QUOTED)) for at, member in enumerate(members) if ask]
+    ] or [(at, clip(members[at].note.content, MAX_QUOTED)) for at in central if ask]
 
 
 def _terms_in(text: str, tokens: Mapping[str, tuple[Collection[str], float]]) -> set[str]:

@@ -24,7 +24,7 @@ from zettel.text.tokens import tokenize
 BATCH = 6
 """Groups per request."""
 SHOWN = 12
-"""Notes per group in a request, those with the best links."""
+"""Notes per group in a request, the most central ones."""
 SHOWN_CHARS = 200
 """Characters of each note in a request."""
 TOKENS_PER_INSIGHT = 160

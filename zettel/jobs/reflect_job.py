@@ -1,73 +1,66 @@
-"""The reflect job: writes insights about communities of notes, a profile of the people, and lessons from outcomes.
+"""The reflect job: writes insights about topics, summaries of sessions, a profile of the people, and lessons.
 
-The job reads the scope once, page by page, and keeps only the fields that it needs in memory. It skips unchanged
-communities. Changed communities get new insights, a few per transaction. If a model is configured, it writes them; the
+The job reads the scope once, page by page, and keeps only the fields that it needs in memory. It skips unchanged topics
+and sessions. Changed ones get a new text, a few per transaction. If a model is configured, it writes the insights; the
 job calls it outside of any transaction. Each commit checks its sources again: if they changed, the job starts again.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from hashlib import blake2b
 from itertools import groupby
 from typing import NamedTuple
 
 import anyio
 
-from zettel.core.authority import is_on_probation
 from zettel.core.commit import Clock, Commits
 from zettel.core.follow_ups import UnfinishedJobs, finish_plan
 from zettel.core.paging import archived_pages, pages
 from zettel.core.vectors import Vectors
-from zettel.evolve.communities import MIN_EVENTS, communities
 from zettel.evolve.insights import Member, digest, place
 from zettel.evolve.lessons import (
-    MAX_BEFORE,
     MAX_OUTCOMES,
     MIN_CONFIDENCE,
     confidence,
     lessons,
-    may_report_outcome,
     outcomes,
 )
 from zettel.evolve.profile import (
     LEAST_WEIGHT,
     SHOWN_WEIGHT,
-    Statement,
     current,
     profile,
     render,
     shown_to_model,
-    statements,
 )
 from zettel.evolve.profile_by_model import LiteLLMProfiler
+from zettel.evolve.segments import borders_for
+from zettel.evolve.topics import MIN_EVENTS
 from zettel.jobs.counters import Counters
 from zettel.jobs.derived_notes import DerivedNote, DerivedNotes, Draft, derived_note, text_version
 from zettel.jobs.retry_limit import RetryLimit
+from zettel.jobs.scope_view import SOURCE_KINDS, ScopeView, grouped
 from zettel.jobs.spec import JobContext, JobHandler, JobSpec
 from zettel.link.near import Binding, binding
 from zettel.model import REPLACING, Input, Job, JobKind, Kind, LinkType, Note, Scope
-from zettel.model.tags import LESSON, PROFILE, THEME
+from zettel.model.tags import LESSON, PROFILE, SESSION
 from zettel.ports import GraphStore, ScopeState
 from zettel.ports.language_model import AskFactory, InvalidItem, ModelReflector
 from zettel.ports.operations import Op, StaleLease
 from zettel.text.extraction import terms_of
-from zettel.text.index import vector_text
 
 PAGE = 500
 """Notes per page."""
 BATCH = 10
 """Notes per transaction."""
-_SOURCE_KINDS = frozenset({Kind.EPISODIC, Kind.SEMANTIC})
-"""The kinds of source notes: other kinds are derived. Notes that look like instructions are skipped, too."""
-_TIES = frozenset({LinkType.RELATES, LinkType.MENTIONS, *REPLACING, LinkType.CONTRADICTS})
+_TIES: Mapping[LinkType, float] = {
+    LinkType.RELATES: 0.0, LinkType.MENTIONS: 0.5, LinkType.CONTRADICTS: 0.5, **dict.fromkeys(REPLACING, 0.5),
+}  # fmt: skip
+"""The lowest similarity of segments whose notes are linked. A RELATES link only makes them comparable."""
 
 
 class ReflectJob(JobHandler):
-    """Writes insights, profiles and lessons for the scopes of a store."""
+    """Writes insights, summaries of sessions, profiles and lessons for the scopes of a store."""
 
     def __init__(
         self,
@@ -82,6 +75,7 @@ class ReflectJob(JobHandler):
         self._store = store
         self._commits = commits
         self._counters = counters
+        self._vectors = vectors
         self._writer = DerivedNotes(store, vectors)
         self._reflector = reflector
         self._profiler = profiler
@@ -95,7 +89,7 @@ class ReflectJob(JobHandler):
         drafts = await self._lessons(scope, view, [note for note in derived if note.tag == LESSON])
         for start in range(0, len(drafts), BATCH):
             await self._write(scope, drafts[start : start + BATCH])
-        regions = await self._changed_regions(scope, view, [note for note in derived if note.tag == THEME])
+        regions = await self._changed_regions(scope, view, derived)
         unsupported = [region.existing for region in regions if region.existing is not None and region.is_too_small]
         await self._write(scope, await self._archive_all(scope, unsupported))
         regions = [region for region in regions if not region.is_too_small]
@@ -107,34 +101,41 @@ class ReflectJob(JobHandler):
         await self._commits.commit(scope, finish_plan(jobs))
         return []
 
-    def _batches(self, view: _ScopeView, regions: Sequence[_Region]) -> Iterator[Sequence[_Region]]:
+    def _batches(self, view: ScopeView, regions: Sequence[_Region]) -> Iterator[Sequence[_Region]]:
         """Split regions into requests. Those of different trust never share one, because it limits the trust of all."""
-        size = BATCH if self._reflector is None else self._reflector.batch
-        for _, group in groupby(sorted(regions, key=view.trust), key=view.trust):
+
+        def kind(region: _Region) -> tuple[str, float]:
+            return region.tag, view.trust(region.notes)
+
+        for (tag, _), group in groupby(sorted(regions, key=kind), key=kind):
             level = [*group]
+            size = BATCH if tag == SESSION or self._reflector is None else self._reflector.batch
             yield from (level[start : start + size] for start in range(0, len(level), size))
 
     # reading ---------------------------------------------------------------------------------------------------
 
-    async def _load_view(self, scope: Scope) -> _ScopeView:
-        view = _ScopeView(LEAST_WEIGHT if self._profiler is None else SHOWN_WEIGHT)
+    async def _load_view(self, scope: Scope) -> ScopeView:
+        space = await self._vectors.space()
+        view = ScopeView(LEAST_WEIGHT if self._profiler is None else SHOWN_WEIGHT, space.dim)
         async for page in pages(self._store, scope, PAGE):
             await self._add(scope, view, page)
         async for page in archived_pages(self._store, scope, PAGE):
             # Decayed notes remain sources of their insights; other archived notes do not.
-            await self._add(scope, view, [note for note in page if note.faded or note.kind not in _SOURCE_KINDS])
+            await self._add(scope, view, [note for note in page if note.faded or note.kind not in SOURCE_KINDS])
         view.finish()
         return view
 
-    async def _add(self, scope: Scope, view: _ScopeView, notes: Sequence[Note]) -> None:
+    async def _add(self, scope: Scope, view: ScopeView, notes: Sequence[Note]) -> None:
+        space = await self._vectors.space()
+        rows = await self._store.vectors(scope, [note.id for note in notes], space.id) if notes else {}
         for note in notes:
-            view.add(note)
+            view.add(note, rows.get(note.id))
         for link in await self._store.links(scope, [note.id for note in notes]) if notes else ():
             if link.type in _TIES:
                 pair = min(link.source, link.target), max(link.source, link.target)
-                view.links[pair] = max(link.weight, view.links.get(pair, 0.0))
+                view.links[pair] = max(_TIES[link.type], view.links.get(pair, 0.0))
 
-    async def _load_derived(self, scope: Scope, view: _ScopeView) -> list[DerivedNote]:
+    async def _load_derived(self, scope: Scope, view: ScopeView) -> list[DerivedNote]:
         """Return the notes that earlier reflect jobs wrote, archived ones included, in order of arrival."""
         ids = sorted(view.derived)
         derived: list[DerivedNote] = []
@@ -145,7 +146,7 @@ class ReflectJob(JobHandler):
 
     # profile ---------------------------------------------------------------------------------------------------
 
-    async def _profile(self, scope: Scope, view: _ScopeView, derived: Iterable[DerivedNote]) -> list[Draft]:
+    async def _profile(self, scope: Scope, view: ScopeView, derived: Iterable[DerivedNote]) -> list[Draft]:
         existing = next((existing for existing in derived if existing.tag == PROFILE), None)
         if existing is not None and existing.is_settled:
             return []
@@ -169,7 +170,7 @@ class ReflectJob(JobHandler):
 
     # lessons ---------------------------------------------------------------------------------------------------
 
-    async def _lessons(self, scope: Scope, view: _ScopeView, derived: Sequence[DerivedNote]) -> list[Draft]:
+    async def _lessons(self, scope: Scope, view: ScopeView, derived: Sequence[DerivedNote]) -> list[Draft]:
         reports = sorted(view.reports, key=lambda note: note.seq)[-MAX_OUTCOMES:]
         before = sorted({id for note in reports for id in view.before(note)})
         turns = await self._store.notes(scope, before) if before else {}
@@ -201,17 +202,17 @@ class ReflectJob(JobHandler):
         unsupported = [existing for existing in remaining if not existing.is_settled and not existing.note.archived]
         return drafts + await self._archive_all(scope, unsupported)
 
-    # insights --------------------------------------------------------------------------------------------------
+    # insights and summaries of sessions ------------------------------------------------------------------------
 
-    async def _changed_regions(self, scope: Scope, view: _ScopeView, derived: Sequence[DerivedNote]) -> list[_Region]:
-        """Return the communities without an insight, or with one made from other notes or other text."""
+    async def _changed_regions(self, scope: Scope, view: ScopeView, derived: Sequence[DerivedNote]) -> list[_Region]:
+        """Return the topics and sessions without a text, or with one made from other notes or other words."""
         current = [own for own in derived if own.is_settled or own.note.faded or not own.note.archived]
-        known = [{view.event_of[id] for id in own.source_ids if id in view.event_of} for own in current]
-        groups = await anyio.to_thread.run_sync(communities, view.keys, view.ties, known)
+        borders = borders_for(self._vectors.embedder.info.name)
+        groups = await anyio.to_thread.run_sync(grouped, view, current, borders)
         regions = [
-            _Region(own, tuple(id for event in sorted(group) for id in view.notes_of[event]), len(group) < MIN_EVENTS)
-            for own, group in zip([*current, *[None] * (len(groups) - len(current))], groups, strict=True)
-            if own is None or not own.is_settled
+            _Region(group.tag, group.existing, view.notes(group.events), len(group.events) < MIN_EVENTS)
+            for group in groups
+            if group.existing is None or not group.existing.is_settled
         ]
         inputs = await self._inputs(scope, [id for region in regions if region.existing for id in region.notes])
         return [
@@ -236,19 +237,21 @@ class ReflectJob(JobHandler):
             raise StaleLease("a note was deleted during reflection")
         return notes
 
-    async def _insights(self, scope: Scope, view: _ScopeView, regions: Sequence[_Region]) -> list[Draft]:
+    async def _insights(self, scope: Scope, view: ScopeView, regions: Sequence[_Region]) -> list[Draft]:
         ids = {id for region in regions for id in region.notes}
         notes = await self._notes(scope, ids)
         drafts: list[Draft] = []
         central: list[list[Note]] = []
         for region in regions:
             own = [notes[id] for id in region.notes]
-            weights = view.weights(region.notes)
+            weights = view.centrality(region.notes)
             members = [Member(note, _binding(note), weights[view.event_of[note.id]]) for note in own]
-            drafts.append(Draft(Kind.INSIGHT, THEME, *digest(members, view.speakers), tuple(own), region.existing))
+            drafts.append(Draft(Kind.INSIGHT, region.tag, *digest(members, view.speakers), tuple(own), region.existing))
             members.sort(key=lambda member: (-member.weight, place(member.note)))
             central.append([member.note for member in members])
-        return drafts if self._reflector is None else await self._by_model(scope, self._reflector, drafts, central)
+        if self._reflector is None or any(region.tag == SESSION for region in regions):
+            return drafts
+        return await self._by_model(scope, self._reflector, drafts, central)
 
     async def _by_model(
         self, scope: Scope, reflector: ModelReflector, drafts: Sequence[Draft], central: Sequence[Sequence[Note]]
@@ -287,99 +290,12 @@ class ReflectJob(JobHandler):
 
 
 class _Region(NamedTuple):
-    """A community of notes, its existing insight, and whether it has too few notes for one."""
+    """The notes of a topic or a session, the tag of its text, the existing text, and whether it has too few notes."""
 
+    tag: str
     existing: DerivedNote | None
     notes: tuple[str, ...]
     is_too_small: bool
-
-
-@dataclass(slots=True)
-class _ScopeView:
-    """The fields of a scope that the job needs.
-
-    ``least``: the lowest weight of statements. ``spoken``: the note, speaker and time of each event. ``turns``: the
-    turns of each session, in order; ``tasks``: those of users. ``reports``: notes that may report outcomes. ``ties``:
-    link weights between events. ``tied``: the linked events of each event. ``doubted``: the trust of notes without
-    full trust.
-    """
-
-    least: float
-    event_of: dict[str, str] = field(default_factory=dict)
-    notes_of: dict[str, list[str]] = field(default_factory=dict)
-    keys: dict[str, bytes] = field(default_factory=dict)
-    derived: set[str] = field(default_factory=set)
-    speakers: set[str] = field(default_factory=set)
-    spoken: dict[str, tuple[str, str, datetime | None]] = field(default_factory=dict)
-    statements: list[Statement] = field(default_factory=list)
-    turns: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    tasks: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    reports: list[Note] = field(default_factory=list)
-    links: dict[tuple[str, str], float] = field(default_factory=dict)
-    ties: dict[tuple[str, str], float] = field(default_factory=dict)
-    tied: dict[str, dict[str, float]] = field(default_factory=dict)
-    doubted: dict[str, float] = field(default_factory=dict)
-
-    def add(self, note: Note) -> None:
-        """Add a note."""
-        if note.kind not in _SOURCE_KINDS:
-            self.derived.add(note.id)
-            return
-        if note.valid_to is not None or is_on_probation(note):
-            return
-        if note.trust < 1:
-            self.doubted[note.id] = note.trust
-        event = note.event_ids[0]
-        self.event_of[note.id] = event
-        self.notes_of.setdefault(event, []).append(note.id)
-        self.keys.setdefault(event, _key(note))
-        if note.speaker:
-            self.speakers.add(note.speaker)
-            self.spoken[event] = note.id, note.speaker, note.occurred_at
-        if note.session:
-            self.turns.setdefault(note.session, []).append((note.seq, note.id))
-            if note.role == "user":
-                self.tasks.setdefault(note.session, []).append((note.seq, note.id))
-        self.statements += statements(note, self.least)
-        if may_report_outcome(note):
-            self.reports.append(note)
-
-    def trust(self, region: _Region) -> float:
-        """Return the lowest trust in a note of a region."""
-        return min(self.doubted.get(id, 1.0) for id in region.notes)
-
-    def before(self, note: Note) -> list[str]:
-        """Return the ids of the turns just before a note in its session, the latest last.
-
-        Before the result of a tool, these are the task and the turn just before.
-        """
-        turns = self.turns.get(note.session or "", [])
-        at = bisect_left(turns, (note.seq, ""))
-        if note.role == "tool":
-            tasks = self.tasks.get(note.session or "", [])
-            place = bisect_left(tasks, (note.seq, ""))
-            return [tasks[place - 1][1], turns[at - 1][1]] if place else []
-        return [id for _, id in turns[max(0, at - MAX_BEFORE) : at]]
-
-    def finish(self) -> None:
-        """Sort the turns, and convert links between notes to weights between events."""
-        for turns in (*self.turns.values(), *self.tasks.values()):
-            turns.sort()
-        for (source, target), weight in self.links.items():
-            if source not in self.event_of or target not in self.event_of:
-                continue
-            first, last = sorted((self.event_of[source], self.event_of[target]))
-            if first != last:
-                pair = first, last
-                self.ties[pair] = max(weight, self.ties.get(pair, 0.0))
-        for (first, last), weight in self.ties.items():
-            self.tied.setdefault(first, {})[last] = weight
-            self.tied.setdefault(last, {})[first] = weight
-
-    def weights(self, notes: Iterable[str]) -> dict[str, float]:
-        """Return for each event of these notes the sum of its weights to the other events."""
-        events = {self.event_of[id] for id in notes}
-        return {event: sum(self.tied.get(event, {}).get(other, 0.0) for other in sorted(events)) for event in events}
 
 
 def _is_changed(existing: DerivedNote, notes: Sequence[str], inputs: Mapping[str, Input]) -> bool:
@@ -389,12 +305,6 @@ def _is_changed(existing: DerivedNote, notes: Sequence[str], inputs: Mapping[str
 def _binding(note: Note) -> Binding:
     """Return the terms of a note's own text that may link it to others."""
     return binding(terms_of(note.model_copy(update={"authored": ()})))
-
-
-def _key(note: Note) -> bytes:
-    """Return a 16-byte key that orders an event by its content."""
-    text = f"{note.occurred_at}\0{note.session}\0{note.part}\0{vector_text(note)}"
-    return blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def _make(context: JobContext) -> ReflectJob:

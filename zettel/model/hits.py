@@ -35,7 +35,8 @@ class Why(Frozen):
     lowered the score. ``superseded_by`` is the id of the note that replaces this note, and ``updated_by`` of the latest
     one that replaces a part of it; then ``time`` names the change. ``trust`` (0..1) is the least of the trust in the
     note's writer, role, flags and sources; 1 is full trust. ``disputed`` is set if a valid note contradicts this one:
-    the numbers of independent writers for and against it.
+    the numbers of independent writers for and against it. ``behind`` is set for a topic or a summary of a session: how
+    many newer notes belong to it that it lacks.
     """
 
     scorer: str
@@ -50,6 +51,7 @@ class Why(Frozen):
     updated_by: str | None = None
     trust: float = 1.0
     disputed: tuple[int, int] | None = None
+    behind: int | None = None
 
 
 class Hit(Frozen):

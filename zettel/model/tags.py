@@ -9,11 +9,13 @@ PINNED = "pinned"
 PROFILE = "profile"
 """The profile that the reflect job writes."""
 THEME = "theme"
-"""An insight of the reflect job about a community of notes."""
+"""An insight of the reflect job about a topic."""
+SESSION = "session"
+"""A summary of a session by the reflect job."""
 LESSON = "lesson"
 """A lesson that the reflect job learned from outcomes."""
 
-RESERVED_TAGS = frozenset({PINNED, PROFILE, THEME, LESSON})
+RESERVED_TAGS = frozenset({PINNED, PROFILE, THEME, SESSION, LESSON})
 """A hashtag in a text, or a tag in a model's answer, never becomes one of these tags."""
 
 

@@ -1,4 +1,4 @@
-"""Ranks candidates by score: ties by ``seq``, one note per event, insights after all other notes."""
+"""Ranks candidates by score: ties by ``seq``, one note per event."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zettel.model import TIME_MAX, Kind
+from zettel.model import TIME_MAX
 
 if TYPE_CHECKING:
-    from zettel.ports.query import Bools, Candidates, Ints, Question, Scores
+    from zettel.ports.query import Bools, Candidates, Question, Scores
 
 
 LIFT = 1.05
 """Least ratio between the score of a replacement and that of the note it replaces, or that it outvotes."""
-_INSIGHT = tuple(Kind).index(Kind.INSIGHT)
 
 
 class Ranked(NamedTuple):
@@ -37,24 +36,12 @@ class Ranked(NamedTuple):
     witnesses: Mapping[int, tuple[int, int]] = {}
 
 
-def rank(
-    scores: Scores, candidates: Candidates, k: int, excluded: Bools | None = None, *, insights: bool = False
-) -> list[int]:
-    """Rows of the ``k`` best pool notes that are not ``excluded``, best first; of an event only its best part.
-
-    Insights repeat their sources, so they come last unless ``insights`` were requested.
-    """
+def rank(scores: Scores, candidates: Candidates, k: int, excluded: Bools | None = None) -> list[int]:
+    """Rows of the ``k`` best pool notes that are not ``excluded``, best first; of an event only its best part."""
     rows = np.flatnonzero(candidates.pool if excluded is None else candidates.pool & ~excluded)
-    last = repeats(candidates, rows, insights=insights)
-    order = rows[np.lexsort((candidates.seq[rows], -scores.score[rows], last))]
+    order = rows[np.lexsort((candidates.seq[rows], -scores.score[rows]))]
     _, first = np.unique(candidates.event[order], return_index=True)
     return [int(row) for row in order[np.sort(first)][:k]]
-
-
-def repeats(candidates: Candidates, rows: Ints, *, insights: bool) -> Bools:
-    """True for rows that rank after all others: insights, unless ``insights`` were requested."""
-    last: Bools = (candidates.kind[rows] == _INSIGHT) & (not insights)
-    return last
 
 
 def outdated(candidates: Candidates, today: int | None) -> Bools:

@@ -15,7 +15,7 @@ import numpy as np
 from zettel.model import LinkType
 from zettel.scoring.answering import AnswerOrder, order_answers
 from zettel.scoring.first_person import Verdict
-from zettel.scoring.ranking import outdated, repeats
+from zettel.scoring.ranking import outdated
 from zettel.search.asked_fact import CERTAIN, asked_fact, stating
 from zettel.search.updated import newer_first, updates
 
@@ -34,21 +34,17 @@ def reorder_by_answer(
     notes: Mapping[str, Note],
     most: int,
     outvoted: Collection[int] = (),
-    *,
-    insights: bool = False,
 ) -> tuple[list[int], Floats, dict[int, float]]:
     """The rows in the new order, all scores reassigned to that order, and the verdict on each row.
 
     A verdict is 1 if the note answers, -1 if it certainly does not, else 0. Examines the first ``most`` rows. Drops
-    rows whose note is not in ``notes`` (by id). The ``outvoted`` rows rank after other answers. Insights come last
-    unless ``insights`` were requested.
+    rows whose note is not in ``notes`` (by id). The ``outvoted`` rows rank after other answers.
     """
     found = [row for row in rows if candidates.ids[row] in notes]
     rows = newer_first(question.text, found, updates(candidates, question.valid_at), candidates, notes)
     if rows != found:
         score = _in_order(score, rows)
-    last = repeats(candidates, np.array(rows, np.int64), insights=insights)
-    examined = rows[: min(most, len(rows) - int(last.sum()))]
+    examined = rows[:most]
     texts = [notes[candidates.ids[row]] for row in examined]
     old = replaced(candidates, examined, question.valid_at)
     weaker = {place for place, row in enumerate(examined) if row in outvoted}

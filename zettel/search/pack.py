@@ -246,7 +246,9 @@ def _entry(statement: _Statement) -> _Entry:
     notes = (note, *statement.repeats)
     validity = hit.why.time if note.valid_to or hit.why.updated_by or hit.why.time == PAST else ""
     disputed = "" if hit.why.disputed is None else "disputed: {} for, {} against".format(*hit.why.disputed)
-    remarks = [text for text in (validity, _repeated(notes) or repetition(note), disputed, _warning(note)) if text]
+    behind = f"behind by {hit.why.behind} notes" if hit.why.behind else ""
+    times = _repeated(notes) or repetition(note)
+    remarks = [text for text in (validity, times, disputed, behind, _warning(note)) if text]
     line = _line(note, is_fact or statement.quoted, remarks)
     return _Entry(
         place=(statement.quoted, *_place(note, is_fact)),

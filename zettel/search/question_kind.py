@@ -127,6 +127,61 @@ def asks_for_many(text: str) -> bool:
     return bool(_ASKS_FOR_MANY.search(" ".join(text[:_READ_CHARACTERS].lower().split())))
 
 
+# --------------------------------------------------------------------------------------------------------- an overview
+
+_OVERVIEW = re.compile(
+    r"""\b(?:
+    overview | summar(?:y|i[sz]e) | recap | rundown | gist | fill\sme\sin
+  | (?:catch|bring|get)\sme\sup(?:\son|\sto\s(?:speed|date))
+  | sum\s(?:\w+\s){0,3}?up | in\s(?:short|brief|a\snutshell)
+  | (?:main|key|major|recurring|overall|central|important|common)\s(?:topics?|themes?|subjects?|matters?)
+  | what\s(?:topics|themes|subjects)
+  | what\s(?:all\s|else\s)?(?:do|does|did)\s\w+\s(?:\w+\s)?know\s(?:about|of|on)
+  | what\sis\s(?:all\s)?known\s(?:about|of)
+  | what\s(?:did|have)\s(?:i|we|they)\s(?:\w+\s)?(?:discuss|talk|cover)(?:ed)?\s(?:so\sfar\s)?(?:about|on|regarding)
+  | (?<!did\syou\s)tell\sme\s(?:(?:everything|all|more|something)\s)?(?:(?:that\s)?you\s(?:know|have)\s)?about
+  | (?:everything|all)\s(?:that\s)?(?:i|we|you|there\sis)\b.{0,20}\sabout
+  | what(?:['\u2019]s|\shas|\shave)\s(?:been\s)?(?:happening|go(?:ing|ne)\son)\s(?:with|around|at|about)
+  | what\s(?:has\s|have\s)?happened\swith
+  | what\s(?:has|have)\sbeen\s(?:s(?:aid)|written|noted|recorded)\s(?:about|of|on) | what\sis\sthere\s(?:about|on)
+  | story\s(?:of|behind|with)
+    )\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_DEVELOPMENT = re.compile(
+    r"\bhow\s(?:did|has|have|had|is|are)\s.{1,80}\b(?:develop(?:ed|ing)?|evolved?|progress(?:ed|ing)?|unfold(?:ed)?)\s*[?.]?$",
+    re.IGNORECASE,
+)
+_LAST_SESSION = re.compile(
+    r"\b(?:last|latest|previous|most\srecent)\s(?:conversation|session|chat|talk|discussion|meeting)\b", re.IGNORECASE
+)
+_OVERVIEW_OF = re.compile(
+    r"\b(?:give|show|tell|write|main|key|topics?|themes?|subjects?|please|can|could)\b", re.IGNORECASE
+)
+"""Words of such a question that name no subject."""
+
+
+def asks_for_overview(text: str) -> bool:
+    """Return whether a question is abstract: it asks for topics, a summary, or all that is known. English only.
+
+    Example: "What do I know about the warehouse move?" is abstract, "When is the warehouse move?" is not.
+    """
+    text = " ".join(text[:_READ_CHARACTERS].split())
+    return _OVERVIEW.search(text) is not None or _DEVELOPMENT.search(text) is not None
+
+
+def asks_for_last_session(text: str) -> bool:
+    """Return whether an abstract question is about the latest session: "Recap our last conversation."."""
+    return _LAST_SESSION.search(text[:_READ_CHARACTERS]) is not None
+
+
+def subject_of_overview(rest: str) -> str:
+    """Return what an abstract question asks about; "" if it asks about everything. ``rest`` is without dates."""
+    subject = _OVERVIEW_OF.sub(" ", _OVERVIEW.sub(" ", " ".join(rest[:_READ_CHARACTERS].split())))
+    return "" if is_about_nothing_else(subject) else subject
+
+
 # ------------------------------------------------------------------------------------------------------------- the past
 
 _FORMER = re.compile(

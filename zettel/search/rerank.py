@@ -2,7 +2,7 @@
 
 A reranker's values only define an order. The calibrated scores of the default scorer are reassigned along that order:
 the best note gets the best score, so ``min_score`` keeps its meaning. As in every ranking, a replacement ranks above
-the note it replaces, and an insight ranks after its sources.
+the note it replaces.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.errors import ModelError, ScorerError
-from zettel.model import Kind
 from zettel.ports import UtilityReranker
 from zettel.ports.query import Shortlist
-from zettel.scoring.ranking import repeats
 from zettel.search.answer_order import replaced
 
 if TYPE_CHECKING:
     from zettel.model import Note, Scope
     from zettel.ports import GraphStore, Reranker, VectorSet
     from zettel.ports.language_model import AskFactory
-    from zettel.ports.query import Bools, Floats, Question, SearchRequest
+    from zettel.ports.query import Floats, Question, SearchRequest
     from zettel.scoring.ranking import Ranked
 
 
@@ -122,12 +120,12 @@ async def rerank(
     return results
 
 
-def reordered(shortlist: Shortlist, values: Floats, today: int | None, last: Bools) -> tuple[list[int], Floats]:
+def reordered(shortlist: Shortlist, values: Floats, today: int | None) -> tuple[list[int], Floats]:
     """The rows in the reranker's order (ties keep their order), and all scores with those of the rows reassigned.
 
-    Rows marked ``last``, (m,), come after the others, and outdated notes after their replacements.
+    Outdated notes come after their replacements.
     """
-    order = np.lexsort((-values, last)).tolist()
+    order = np.argsort(-values, kind="stable").tolist()
     rows = shortlist.rows[_after_replacements(order, replaced(shortlist.candidates, shortlist.rows.tolist(), today))]
     score = shortlist.first.score.copy()
     score[rows] = np.sort(shortlist.score)[::-1]
@@ -158,8 +156,7 @@ def _applied(
         return ranking
     if isinstance(values, ModelError):
         return ranking._replace(scorer=f"{ranking.scorer} (not {name}: {values})")
-    last = repeats(ranking.candidates, shortlist.rows, insights=Kind.INSIGHT.value in request.filter.kinds)
-    rows, score = reordered(shortlist, values, ranking.question.valid_at, last)
+    rows, score = reordered(shortlist, values, ranking.question.valid_at)
     by_row = dict(zip(shortlist.rows.tolist(), values.tolist(), strict=True))
     return ranking._replace(
         rows=rows + ranking.rows[len(rows) :],

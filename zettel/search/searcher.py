@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio.to_thread
 import numpy as np
@@ -34,9 +34,19 @@ from zettel.search.asked_fact import asked_fact
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
 from zettel.search.disputed import disputes, doubted, is_outvoted, votes_on, weighed
 from zettel.search.explain import explain
+from zettel.search.overview import (
+    choose,
+    insights_first,
+    insights_request,
+    is_abstract,
+    names_insights,
+    notes_request,
+    without_insights,
+)
 from zettel.search.passage import select_passage
 from zettel.search.question import parse_question
 from zettel.search.rerank import Reranking
+from zettel.search.staleness import behind
 from zettel.search.trusted_first import fits_any, is_doubtful, merged
 from zettel.search.turns import is_late_part, question_before, turns_of
 from zettel.search.updated import DEPTH as UPDATED_DEPTH
@@ -46,6 +56,20 @@ if TYPE_CHECKING:
     from zettel.core.privacy import SecretGuard
     from zettel.ports.language_model import AskFactory
     from zettel.ports.query import Floats, Ints
+
+
+class _Found(NamedTuple):
+    """The ranking of a request, and the notes of its rows by id."""
+
+    request: SearchRequest
+    ranked: Ranked
+    notes: Mapping[str, Note]
+
+    def features_of(self, id: str) -> Floats:
+        """Return the features of a hit."""
+        row = next(row for row in self.ranked.rows if self.ranked.candidates.ids[row] == id)
+        features: Floats = self.ranked.scores.features[row]
+        return features
 
 
 class Searcher:
@@ -70,11 +94,35 @@ class Searcher:
     ) -> list[list[Hit]]:
         """The best ``k`` notes for each request, best first, and only the best part of an event.
 
+        An abstract question gets insights first (:mod:`zettel.search.overview`).
         Each of the ``stages`` reorders the best notes of the order before it. Raises ``InvalidQuestion`` for an empty
         question, ``ScorerError`` for invalid values from a reranker.
         """
         if not all(isinstance(request.text, str) and request.text.strip() for request in requests):
             raise InvalidQuestion("the question is empty: ask something")
+        if not requests:
+            return []
+        abstract = [place for place, request in enumerate(requests) if is_abstract(request)]
+        found = await self._found(scope, list(map(notes_request, requests)), scorer, stages)
+        insights = await self._found(scope, [insights_request(requests[place]) for place in abstract], scorer, ())
+        by_place = dict(zip(abstract, insights, strict=True))
+        results = []
+        async for place, request in paced(enumerate(requests)):
+            pairs = [(hit, found[place]) for hit in self._hits(found[place])]
+            if place in by_place:
+                pairs = await self._with_insights(scope, request, pairs, by_place[place])
+            hits = self._recorded(scope, request, pairs[: request.k])
+            hits = await self._with_late_turns(scope, request, hits)
+            hits = await self._with_changes(scope, hits)
+            if place in by_place or Kind.INSIGHT.value in request.filter.kinds:
+                hits = await self._with_behind(scope, request, hits)
+            results.append(await self._with_titles(scope, hits) if request.explain else hits)
+        return results
+
+    async def _found(
+        self, scope: Scope, requests: Sequence[SearchRequest], scorer: Scorer, stages: Sequence[Reranker]
+    ) -> list[_Found]:
+        """The ranking of each request, and the notes of its rows."""
         if not requests:
             return []
         questions = await self._parse(scope, requests)
@@ -92,12 +140,17 @@ class Searcher:
             ranked = await self._reranking.reranked(scope, space, stage, requests, ranked, notes)
         late = [doubtful for _, _, doubtful in screened]
         ranked = [each if more is None else merged(each, more) for each, more in zip(ranked, late, strict=True)]
-        results = []
-        async for request, ranking, by_id in paced(zip(requests, ranked, notes, strict=True)):
-            hits = await self._with_late_turns(scope, request, self._hits(scope, request, ranking, by_id))
-            hits = await self._with_changes(scope, hits)
-            results.append(await self._with_titles(scope, hits) if request.explain else hits)
-        return results
+        return [_Found(*row) for row in zip(requests, ranked, notes, strict=True)]
+
+    async def _with_insights(
+        self, scope: Scope, request: SearchRequest, pairs: Sequence[tuple[Hit, _Found]], insights: _Found
+    ) -> list[tuple[Hit, _Found]]:
+        """The hits of an abstract question with insights first, each with its ranking."""
+        notes = [hit for hit, _ in pairs]
+        chosen = choose(request.text, insights.ranked.question.time_only, notes, self._hits(insights))
+        origin = {hit.note.id: each for hit, each in pairs} | {hit.note.id: insights for hit in chosen}
+        least = request.min_score or 0.0
+        return [(hit, origin[hit.note.id]) for hit in insights_first(chosen, notes) if hit.score >= least]
 
     async def _rank(
         self, scope: Scope, space: int, request: SearchRequest, question: Question, scorer: Scorer, reads: int
@@ -116,6 +169,7 @@ class Searcher:
             )
         )
         candidates = await self._with_archive(scope, request, question, candidates)
+        candidates = candidates if names_insights(request) else without_insights(candidates)
         return await self._rank_rows(scope, request, question, candidates, scorer, reads)
 
     async def _rank_rows(
@@ -135,9 +189,8 @@ class Searcher:
             scores = replace(scores, score=weighed(scores.score, pairs, confidences))
         least = request.min_score or 0.0
         old = outdated(candidates, question.valid_at) & request.current_only
-        insights = Kind.INSIGHT.value in request.filter.kinds
         k = max(request.k, reads, _depth(question, candidates, scorer))
-        best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
+        best = rank(scores, candidates, k, old | (scores.score < least))
         strengths: Mapping[int, float] = {}
         if best and candidates.stats.used and _is_current(request):
             last = scores.score[best].min() if len(best) == k else least
@@ -147,7 +200,7 @@ class Searcher:
             score = scores.score.copy()
             score[list(strengths)] *= weights(list(strengths.values()))
             scores = replace(scores, score=score)
-            best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
+            best = rank(scores, candidates, k, old | (scores.score < least))
         return Ranked(
             question, candidates, scores, best, scorer.name, strengths, confidences=confidences, witnesses=witnesses
         )
@@ -284,12 +337,12 @@ class Searcher:
         histories = await self._store.histories(scope, ids)
         return {id: fold(base, revisions, upto)[0] for id, (base, revisions) in histories.items()}
 
-    def _hits(self, scope: Scope, request: SearchRequest, ranked: Ranked, notes: Mapping[str, Note]) -> list[Hit]:
-        """The hits, logged on request, without notes deleted since the ranking."""
+    def _hits(self, found: _Found) -> list[Hit]:
+        """The hits, without notes deleted since the ranking."""
+        request, ranked, notes = found
         candidates, scores, scorer = ranked.candidates, ranked.scores, ranked.scorer
         today = ranked.question.valid_at
         updated = updates(candidates, today)
-        search = new_id("s") if request.log else None
         rows = [row for row in ranked.rows if candidates.ids[row] in notes][: request.k]
         hits = [
             Hit(
@@ -302,20 +355,28 @@ class Searcher:
                 ),
                 passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
                 **turns_of(row, candidates)._asdict(),
-                search_id=search,
             )
             for row in rows
-        ]
+        ]  # fmt: skip
         if request.explain:
             for name, values in ranked.extra_features.items():
                 hits = [_with_feature(hit, name, values.get(row)) for row, hit in zip(rows, hits, strict=True)]
-        recalled = [candidates.ids[row] for row in rows if candidates.seeds[row] & Seed.ARCHIVE]
-        decayed = [id for id in recalled if notes[id].faded]
-        if decayed and request.restore_decayed and not request.archived:
-            self.decayed.restore(scope, decayed)
-        if search is not None and hits:
-            now, features = datetime.now(timezone.utc), scores.features[rows]
-            self.log.add(PendingSearch(scope, search, request.text, now, scorer, hits, features, scores.feature_names))
+        return hits
+
+    def _recorded(self, scope: Scope, request: SearchRequest, pairs: Sequence[tuple[Hit, _Found]]) -> list[Hit]:
+        """The hits, logged on request. Restores the decayed notes among them."""
+        hits = [hit for hit, _ in pairs]
+        recalled = [hit for hit in hits if hit.note.faded and Seed.ARCHIVE.name.lower() in hit.why.seeds]
+        if recalled and request.restore_decayed and not request.archived:
+            self.decayed.restore(scope, [hit.note.id for hit in recalled])
+        if not request.log or not hits:
+            return hits
+        search, now = new_id("s"), datetime.now(timezone.utc)
+        hits = [hit.model_copy(update={"search_id": search}) for hit in hits]
+        features = np.stack([found.features_of(hit.note.id) for hit, found in pairs])
+        ranked = pairs[0][1].ranked
+        names = ranked.scores.feature_names
+        self.log.add(PendingSearch(scope, search, request.text, now, ranked.scorer, hits, features, names))
         return hits
 
     async def _with_late_turns(self, scope: Scope, request: SearchRequest, hits: list[Hit]) -> list[Hit]:
@@ -343,6 +404,13 @@ class Searcher:
             else hit
             for hit in hits
         ]
+
+    async def _with_behind(self, scope: Scope, request: SearchRequest, hits: list[Hit]) -> list[Hit]:
+        """The hits, with the number of newer notes that topics and summaries of sessions lack."""
+        if not _is_current(request):
+            return hits
+        numbers = await behind(self._store, scope, [hit.note for hit in hits])
+        return [_with_why(hit, behind=numbers.get(hit.note.id)) for hit in hits]
 
     async def questions(self, scope: Scope, hits: Sequence[Hit], known_at: datetime | None) -> dict[str, Note]:
         """Return the notes that the hits answer, by id, as of ``known_at`` (None: now), without archived ones."""
@@ -406,10 +474,9 @@ def _reordered(
     if not most:
         return ranked
     question, candidates, scores = ranked.question, ranked.candidates, ranked.scores
-    insights = Kind.INSIGHT.value in request.filter.kinds
     outvoted = {row for row, confidence in ranked.confidences.items() if is_outvoted(confidence)}
     rows, score, answer_scores = reorder_by_answer(
-        question, candidates, scores.score, ranked.rows, notes, most, outvoted, insights=insights
+        question, candidates, scores.score, ranked.rows, notes, most, outvoted
     )
     rows = rows[: max(request.k, reads)]
     return ranked._replace(rows=rows, scores=replace(scores, score=score), extra_features={"statement": answer_scores})
