@@ -11,8 +11,8 @@ import pytest
 
 from tests.contract.support import LIFE, decide, write
 from tests.contract.test_erasable import SECRETS, add_secrets, traces
-from zettel import Hit, LinkType, Memory, Note, Scope
-from zettel.errors import InvalidInput, NotFound
+from zettel import Hit, LinkType, Memory, Note, Scope, acting_as
+from zettel.errors import InvalidInput, NotFound, PermissionDenied
 from zettel.graph.embedded import feedback as embedded_feedback
 from zettel.graph.neo4j import feedback as neo4j_feedback
 from zettel.model import LoggedSearch, NoteUse, Proved
@@ -95,7 +95,7 @@ def test_a_search_is_logged_with_hits_and_features(memory: Memory) -> None:
 def test_unlogged_searches_leave_nothing(memory: Memory) -> None:
     ships(memory)
     assert {hit.search_id for hit in memory.search(QUESTION, log=False)} == {None}
-    assert memory.context(QUESTION)
+    assert memory.context(QUESTION, log=False)
     assert memory.search(QUESTION, scope=BOB) == []
     assert memory.search(QUESTION, session="no such session") == []
     assert log(memory) == log(memory, BOB) == []
@@ -358,3 +358,38 @@ def test_uses_survive_edits_and_reverts(memory: Memory) -> None:
     assert "Bergen" not in str(memory.get(a))
     memory.feedback(search, [a])
     assert uses(memory, a) == [(1, 0, 0)]
+
+
+# ------------------------------------------------------------------------------------------------------------ answers
+
+
+def test_an_answer_reports_the_notes_that_it_used(memory: Memory) -> None:
+    ids = ships(memory)
+    search, _ = searched(memory)
+    memory.feedback(search, answer="That must be the Borealis.")
+    (logged,) = log(memory)
+    assert (logged.used, logged.inferred) == ((ids[1],), True)
+    assert uses(memory, *ids) == [(0, 0, 0), (1, 0, 0), (0, 0, 0)]
+    memory.feedback(search, answer="I have no idea.")  # uses nothing
+    memory.feedback(search, answer="The Corona, to be exact.", outcome="success")
+    assert uses(memory, *ids) == [(0, 0, 0), (0, 0, 0), (1, 1, 0)]
+    memory.feedback(search, used=[ids[0]])
+    memory.feedback(search, answer="That must be the Borealis.")  # never replaces named ids
+    (logged,) = log(memory)
+    assert (logged.used, logged.inferred) == ((ids[0],), False)
+    assert uses(memory, *ids) == [(1, 0, 0), (0, 0, 0), (0, 0, 0)]
+    for wrong in ({}, {"used": [], "answer": "Borealis"}, {"answer": 3}):
+        with pytest.raises(InvalidInput):
+            memory.feedback(search, **wrong)  # type: ignore[arg-type]
+
+
+def test_no_writer_below_full_trust_raises_its_notes(memory: Memory) -> None:
+    with acting_as("mail:eve", trust=0.5):
+        claimed = memory.add("Ship Dorado lies in the harbour.")
+    stated = memory.add("Ship Aurora lies in the harbour.")
+    memory.flush()
+    search, _ = searched(memory)
+    with acting_as("mail:eve", trust=0.5), pytest.raises(PermissionDenied):
+        memory.feedback(search, used=[claimed])
+    memory.feedback(search, used=[claimed, stated])
+    assert uses(memory, claimed, stated) == [(0, 0, 0), (1, 0, 0)]

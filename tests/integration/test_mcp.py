@@ -82,7 +82,7 @@ async def check_tools(client: Client, fact: str) -> None:
     listed = (await client.ask("list_tools"))["tools"]
     assert [tool["name"] for tool in listed] == [
         "add_memory", "search_memories", "get_memory", "update_memory", "archive_memory", "link_memories",
-        "unlink_memories", "memory_history",
+        "unlink_memories", "memory_history", "report_usefulness",
     ]  # fmt: skip
     for tool in listed:
         schema = tool["inputSchema"]

@@ -12,7 +12,7 @@ from zettel.integrations.tools import ARCHIVE, SPECS
 from zettel.model import Note, from_micros
 
 NAMES = ["add_memory", "search_memories", "get_memory", "update_memory", "delete_memory", "link_memories",
-         "unlink_memories", "memory_history"]  # fmt: skip
+         "unlink_memories", "memory_history", "report_usefulness"]  # fmt: skip
 
 
 def test_the_tools_have_a_fixed_order_and_declared_effects() -> None:

@@ -44,7 +44,7 @@ def _packed(question: str, search: dict[str, Any]) -> dict[str, Any]:
     from zettel.search.question_kind import asks_about_past
 
     about_past = search.get("as_of") is not None or (isinstance(question, str) and asks_about_past(question))
-    return {"k": CONTEXT_HITS, "log": False, "current_only": not about_past} | search
+    return {"k": CONTEXT_HITS, "current_only": not about_past} | search
 
 
 async def search_many(
@@ -160,17 +160,20 @@ async def answer_context(
 async def feedback(
     memory: LocalMemory,
     search_id: str,
-    used: Iterable[str],
+    used: Iterable[str] | None = None,
     outcome: Outcome | None = None,
     *,
+    answer: str | None = None,
     scope: Scope | None = None,
 ) -> None:
     engine, scope = memory.use(scope)
     require_id(scope, search_id)
-    note_ids = used if isinstance(used, str) else list_of("used", used, "note ids")
-    if not isinstance(note_ids, str):
-        note_ids = [await note_id_of(engine.store, scope, id) for id in note_ids]
-    await engine.feedback.record(scope, search_id, note_ids, outcome)
+    if answer is not None and not isinstance(answer, str):
+        raise InvalidInput(f"answer must be a str, not {type(answer).__name__}")
+    note_ids: Iterable[str] | None = used
+    if used is not None and not isinstance(used, str):
+        note_ids = [await note_id_of(engine.store, scope, id) for id in list_of("used", used, "note ids")]
+    await engine.feedback.record(scope, search_id, note_ids, outcome, answer)
 
 
 async def searches(memory: LocalMemory, *, scope: Scope | None = None) -> list[LoggedSearch]:

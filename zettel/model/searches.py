@@ -33,7 +33,8 @@ class LoggedHit(Frozen):
 class LoggedSearch(Frozen):
     """A search with at least one hit, in the search log: its question, its hits (best first), and the feedback.
 
-    ``used`` are the ids of the useful notes, or None without feedback. ``scorer`` names the scorer of the search.
+    ``used`` are the ids of the useful notes, or None without feedback; ``inferred`` is True if zettel found them by
+    reading the answer. ``scorer`` names the scorer of the search.
     """
 
     id: str
@@ -43,3 +44,4 @@ class LoggedSearch(Frozen):
     hits: tuple[LoggedHit, ...]
     used: tuple[str, ...] | None = None
     outcome: Outcome | None = None
+    inferred: bool = False
