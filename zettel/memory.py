@@ -36,6 +36,7 @@ from zettel.model import (
     Scope,
     Term,
     Tuned,
+    Usage,
 )
 from zettel.model.hits import DEFAULT_TOKENS
 from zettel.ports import Annotator, Embedder, GraphStore
@@ -897,6 +898,14 @@ class Memory:
     def stats(self, *, scope: Scope | None = None) -> dict[str, Any]:
         """Return the counts of a scope (None: of all), the store, embedder and annotator, and the cost of models."""
         return self._wait(partial(self._memory.stats, scope=scope))
+
+    def usage(self, limit: int = 10, *, scope: Scope | None = None) -> Usage:
+        """Return how the notes of a scope are used, with at most ``limit`` entries in each list, see ``Usage``.
+
+        The most and the least used notes, duplicates, contradictions, derived notes with changed sources, and the
+        largest sessions. It reads the whole scope. Raises ``InvalidInput``.
+        """
+        return self._wait(partial(self._memory.usage, limit, scope=scope))
 
     def check(self, repair: bool = False) -> List[str]:
         """Return the problems of the store, one line each; ``repair`` rebuilds derived data."""

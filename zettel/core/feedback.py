@@ -8,12 +8,14 @@ No writer raises its own notes: feedback requires a principal of full trust, and
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
 from zettel.core.authority import is_on_probation, require_full_trust
+from zettel.core.follow_ups import new_job
 from zettel.core.used_notes import used_notes
 from zettel.errors import InvalidInput, NotFound
-from zettel.model import LoggedSearch, NoteUse, Outcome, Proved, Scope
+from zettel.model import JobKind, LoggedSearch, Note, NoteUse, Outcome, Proved, Scope
 from zettel.ports.operations import Op, PutFeedback, PutNoteUse
 
 if TYPE_CHECKING:
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from zettel.core.search_log import SearchLogBuffer
     from zettel.ports import GraphStore, ScopeState
 
+PREFERENCES = "preferences"
+"""Key of the learned preferences of a scope among its cached answers (``PutAnswer``)."""
+REPORTS = 50
+"""Reports in one process after which a scope learns from them again, see ``zettel.jobs.tune_job``."""
 LOGGED = 10_000
 """Logged searches per scope: some tens of megabytes, and more than a scorer needs to learn from."""
 
@@ -35,6 +41,7 @@ class FeedbackRecorder:
         self._store = store
         self._commits = commits
         self._log = log
+        self._reports: Counter[str] = Counter()
 
     async def record(
         self, scope: Scope, search: str, used: Iterable[str] | None, outcome: Outcome | None, answer: str | None = None
@@ -66,7 +73,7 @@ class FeedbackRecorder:
             if answer is not None:
                 if before.used is not None and not before.inferred:
                     return []
-                texts = {id: notes[id].content for id in hits if id in notes}
+                texts = {id: notes[id].content for id in hits if id in notes and _is_source(notes[id])}
                 ids = tuple(used_notes(answer, before.question, texts))
                 if not ids:
                     return []
@@ -81,9 +88,20 @@ class FeedbackRecorder:
             )
             uses = await self._store.note_uses(scope, changed)
             puts = [PutNoteUse(id, counted(uses[id], id, before, after, clock.recorded_at)) for id in changed]
-            return [PutFeedback(after), *puts]
+            is_due = self._reports[scope.key] + 1 >= REPORTS
+            jobs = [new_job(scope, JobKind.TUNE, clock.now, version=clock.seq)] if is_due else []
+            return [PutFeedback(after), *puts, *jobs]
 
-        await self._commits.commit(scope, plan)
+        if await self._commits.commit(scope, plan):
+            self._reports[scope.key] = (self._reports[scope.key] + 1) % REPORTS
+
+
+def _is_source(note: Note) -> bool:
+    """Return whether an answer can rest on a note. Earlier answers only repeat their sources; questions state nothing.
+
+    So a model cannot raise its own words by repeating them.
+    """
+    return note.role != "assistant" and not note.content.rstrip().endswith("?")
 
 
 def counted(use: NoteUse, note: str, before: LoggedSearch, after: LoggedSearch, now: datetime) -> NoteUse:
@@ -104,9 +122,8 @@ def training_searches(searches: Sequence[LoggedSearch]) -> list[LoggedSearch]:
 
 def count_search(proved: dict[str, Proved], search: LoggedSearch) -> None:
     """Add one search to the counts of notes, as ``GraphStore.proved`` returns them."""
-    if search.used is None:
-        return
-    good = set() if search.outcome == "failure" else set(search.used)
+    good = set() if search.outcome == "failure" else set(search.used or ())
     for note in {hit.note for hit in search.hits}:
-        before = proved.get(note, Proved(0, 0))
-        proved[note] = Proved(before.shown + 1, before.good + (note in good))
+        before = proved.get(note, Proved())
+        shown = before.shown + (search.used is not None)
+        proved[note] = Proved(shown, before.good + (note in good), before.found + 1)

@@ -16,10 +16,12 @@ from zettel.text.background import rarity_of
 from zettel.text.tokens import tokenize
 
 MIN_WEIGHT = 0.35
-"""Least weight of the words that a note explains: one rare word that no other note contains, or a few common ones."""
+"""Least weight of the words that a note explains."""
+MIN_SINGLE = 0.5
+"""Least weight of a single word: "boathouse" suffices, and "afraid" of "I am afraid that I do not know" does not."""
 MIN_SHARE = 0.1
-"""Least share of the answer's explained words, by weight, for which a note counts as used. Both bounds were chosen on
-labelled answers to questions about our own conversations: 84 % of the recognised notes are evidence, and 63 % of the
+"""Least share of the answer's explained words, by weight, for which a note counts as used. The bounds were chosen on
+labelled answers to questions about our own conversations: 86 % of the recognised notes are evidence, and 57 % of the
 evidence is recognised, in answers of a few words."""
 MAX_ANSWER = 20_000
 """Characters of an answer that are read."""
@@ -54,8 +56,11 @@ def _credited(matches: Mapping[str, set[str]], weights: Mapping[str, float], lea
     while left:
         best = max(left, key=lambda id: sum(weights[word] for word in sorted(left[id])))  # of equals the first
         explained = left.pop(best)
-        if sum(weights[word] for word in sorted(explained)) < least:
+        weight = sum(weights[word] for word in sorted(explained))
+        if weight < least:
             break
+        if len(explained) == 1 and weight < MIN_SINGLE:
+            continue
         used.append(best)
         for words in left.values():
             words -= explained

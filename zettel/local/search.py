@@ -86,7 +86,12 @@ async def search_many(
         if not isinstance(text, str):
             raise InvalidQuestion(f"a question must be a str, not {type(text).__name__}")
     queries = [SearchRequest(text=text, **common) for text in texts]
-    return await engine.searcher.search(scope, queries, *await memory.scorers(scorer, effort))
+    first, stages = await memory.scorers(scorer, effort)
+    if scorer is None and effort is None and memory.scorer is None:
+        from zettel.search.learned import learned_stages
+
+        stages = await learned_stages(engine.store, scope)
+    return await engine.searcher.search(scope, queries, first, stages)
 
 
 async def context(
@@ -174,6 +179,7 @@ async def feedback(
     if used is not None and not isinstance(used, str):
         note_ids = [await note_id_of(engine.store, scope, id) for id in list_of("used", used, "note ids")]
     await engine.feedback.record(scope, search_id, note_ids, outcome, answer)
+    engine.loop.wake()
 
 
 async def searches(memory: LocalMemory, *, scope: Scope | None = None) -> list[LoggedSearch]:
@@ -195,7 +201,7 @@ async def tune(
 
     require_torch("the memory decoder")
     from zettel.scoring.fusion import FusionScorer
-    from zettel.scoring.tuned import load_for_tuning
+    from zettel.scoring.tuned import load_for_tuning, save
     from zettel.scoring.tuning import tune
 
     engine, own = memory.use(scope)
@@ -210,6 +216,6 @@ async def tune(
     logs = [(await searches(memory, scope=each), partial(repeat, each)) for each in trained_on]
     tuned, report = await tune(scorer, logs, on_progress or (lambda stage, done, total: None))
     if report.accepted:
-        await anyio.to_thread.run_sync(tuned.save, into)
+        await anyio.to_thread.run_sync(save, tuned, into)
         memory.loaded_scorers.pop(f"decoder:{into}", None)
     return report

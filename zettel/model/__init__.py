@@ -32,6 +32,7 @@ from zettel.model.revisions import CallKind, Cause, CauseKind, Input, Revision
 from zettel.model.scope import Scope
 from zettel.model.searches import LoggedHit, LoggedSearch, Outcome, Proved
 from zettel.model.speakers import IMPLIED_ROLES, ROLES, Role, implied_role, with_speaker
+from zettel.model.usage import NoteUsage, SessionSize, Usage
 
 __all__ = [
     "EDITABLE",
@@ -71,6 +72,7 @@ __all__ = [
     "Neighbor",
     "Note",
     "NoteIndex",
+    "NoteUsage",
     "NoteUse",
     "OnConflict",
     "Outcome",
@@ -80,6 +82,7 @@ __all__ = [
     "Revision",
     "Role",
     "Scope",
+    "SessionSize",
     "Source",
     "Status",
     "Step",
@@ -89,6 +92,7 @@ __all__ = [
     "TimeRange",
     "Trait",
     "Tuned",
+    "Usage",
     "Why",
     "as_metadata_pairs",
     "event_text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,8 @@ class MemoryDecoderScorer:
     """
 
     name = "decoder"
+    reads_pairs = True
+    most_odds = math.inf
 
     def __init__(
         self, model: MemoryDecoder, *, reads: int = READS, device: str | None = None, compile: bool = False

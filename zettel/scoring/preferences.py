@@ -6,7 +6,9 @@ topic. A linear model learns from a few dozen uses (see :mod:`zettel.scoring.tun
 
 from __future__ import annotations
 
+import json
 import zlib
+from base64 import b64decode, b64encode
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,6 +65,20 @@ class Preferences(NamedTuple):
         """The log-odds to add to those of the decoder, (m,)."""
         odds: Floats = traits(input, shortlist, utility, self.vector_dim, self.embedder) @ self.weights
         return odds
+
+    def to_text(self) -> str:
+        """Return the preferences as JSON, for ``from_text``."""
+        weights = b64encode(self.weights.astype("<f4").tobytes()).decode()
+        return json.dumps({"version": VERSION, **self._asdict(), "weights": weights})
+
+    @classmethod
+    def from_text(cls, text: str) -> Preferences | None:
+        """The inverse of ``to_text``; None for weights of another version."""
+        fields = json.loads(text)
+        if fields.pop("version") != VERSION:
+            return None
+        weights = np.frombuffer(b64decode(fields.pop("weights")), "<f4").astype(np.float32)
+        return cls(weights=weights, **fields) if weights.shape == (traits_count(fields["vector_dim"]),) else None
 
     def save(self, folder: Path) -> None:
         """Write FILE to an existing folder."""

@@ -1,4 +1,4 @@
-"""Ranks candidates by score: ties by ``seq``, one note per event, insights after all other notes."""
+"""Ranks candidates by score: of equals the newer first, one note per event, insights after all other notes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def rank(
     """
     rows = np.flatnonzero(candidates.pool if excluded is None else candidates.pool & ~excluded)
     last = repeats(candidates, rows, insights=insights)
-    order = rows[np.lexsort((candidates.seq[rows], -scores.score[rows], last))]
+    newest = (-candidates.seq[rows], -candidates.occurred_at[rows])
+    order = rows[np.lexsort((*newest, -scores.score[rows], last))]
     _, first = np.unique(candidates.event[order], return_index=True)
     return [int(row) for row in order[np.sort(first)][:k]]
 

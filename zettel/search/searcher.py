@@ -20,19 +20,20 @@ from zettel.core.paging import archived_pages
 from zettel.core.search_log import PendingSearch, SearchLogBuffer
 from zettel.core.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
-from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, Note, Scope, Step, from_micros, to_micros
+from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, Note, NoteUse, Scope, Step, from_micros, to_micros
 from zettel.ports import AnsweringScorer, GraphStore, Reranker, Scorer
 from zettel.ports.candidate_rules import passes
 from zettel.ports.query import Candidates, Query, Question, SearchRequest, Seed
 from zettel.scoring.answering import parse_state_question
 from zettel.scoring.ranking import Ranked, outdated, rank
-from zettel.scoring.strength import FAINTEST, FRESH, strength, weights
+from zettel.scoring.strength import FRESH, strength, with_weak_use
 from zettel.search.answer_order import reorder_by_answer
 from zettel.search.archived import PAGE, ArchiveCandidates, is_requested
 from zettel.search.asked_fact import asked_fact
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
 from zettel.search.disputed import disputes, doubted, is_outvoted, votes_on, weighed
 from zettel.search.explain import explain
+from zettel.search.near_ties import PLACES, decided, near_ties, priority
 from zettel.search.passage import select_passage
 from zettel.search.question import parse_question
 from zettel.search.rerank import Reranking
@@ -42,7 +43,7 @@ from zettel.search.turns import is_late_part, question_before, turns_of
 if TYPE_CHECKING:
     from zettel.core.privacy import SecretGuard
     from zettel.ports.language_model import AskFactory
-    from zettel.ports.query import Floats, Ints
+    from zettel.ports.query import Floats, Scores
 
 
 class Searcher:
@@ -133,19 +134,13 @@ class Searcher:
         old = outdated(candidates, question.valid_at) & request.current_only
         insights = Kind.INSIGHT.value in request.filter.kinds
         k = max(request.k, reads, _answer_depth(question, scorer))
-        best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
+        best = rank(scores, candidates, max(k, PLACES), old | (scores.score < least), insights=insights)
         strengths: Mapping[int, float] = {}
-        if best and candidates.stats.used and _is_current(request):
-            last = scores.score[best].min() if len(best) == k else least
-            rivals = np.flatnonzero(candidates.pool & (scores.score >= FAINTEST * last))
-            strengths = await self._weak(scope, candidates, rivals, request.now or datetime.now(timezone.utc))
-        if strengths:
-            score = scores.score.copy()
-            score[list(strengths)] *= weights(list(strengths.values()))
-            scores = replace(scores, score=score)
-            best = rank(scores, candidates, k, old | (scores.score < least), insights=insights)
+        if _is_current(request) and (ties := near_ties(scores.score, best)):
+            now = request.now or datetime.now(timezone.utc)
+            best, scores, strengths = await self._decided(scope, candidates, scores, best, ties, now)
         return Ranked(
-            question, candidates, scores, best, scorer.name, strengths, confidences=confidences, witnesses=witnesses
+            question, candidates, scores, best[:k], scorer.name, strengths, confidences=confidences, witnesses=witnesses
         )
 
     async def _votes(
@@ -247,11 +242,32 @@ class Searcher:
         again = await self._rank_rows(scope, request, ranked.question, candidates, scorer, reads)
         return _reordered(request, again, notes, scorer, reads)
 
-    async def _weak(self, scope: Scope, candidates: Candidates, rows: Ints, now: datetime) -> dict[int, float]:
-        """Strengths of the rows below FRESH at ``now``."""
-        uses = await self._store.note_uses(scope, [candidates.ids[row] for row in rows])
-        strengths = {int(row): strength(uses[id], now) for row in rows if (id := candidates.ids[row]) in uses}
-        return {row: value for row, value in strengths.items() if value < FRESH}
+    async def _decided(
+        self,
+        scope: Scope,
+        candidates: Candidates,
+        scores: Scores,
+        best: Sequence[int],
+        ties: Sequence[Sequence[int]],
+        now: datetime,
+    ) -> tuple[list[int], Scores, dict[int, float]]:
+        """The best rows with near-ties decided, the scores in this order, and the strengths of decayed tied rows."""
+        rows = {candidates.ids[row]: row for run in ties for row in run}
+        notes = await self._store.notes(scope, list(rows))
+        uses = await self._store.note_uses(scope, list(rows)) if candidates.stats.used else {}
+        proved = await self._store.proved(scope, list(rows))
+        priorities, strengths = dict.fromkeys(rows.values(), 0.0), dict[int, float]()
+        for id, note in notes.items():
+            use = with_weak_use(uses.get(id) or NoteUse(note.recorded_at), proved.get(id))
+            priorities[rows[id]] = priority(note, use, now)
+            if (value := strength(use, now)) < FRESH:
+                strengths[rows[id]] = value
+        score, order = scores.score.copy(), list(best)
+        for run in ties:
+            start, moved = order.index(run[0]), decided(run, priorities, candidates)
+            score[moved] = score[run]
+            order[start : start + len(run)] = moved
+        return order, replace(scores, score=score), strengths
 
     async def _notes(
         self, scope: Scope, requests: Sequence[SearchRequest], ranked: Sequence[Ranked]
