@@ -19,7 +19,7 @@ REPORTED, LATER = THINGS[:32], THINGS[32:]
 
 
 def add_things(memory: Memory, speakers: tuple[str, ...] = ("Ann", "Bob", "Cleo")) -> None:
-    """Store what each person says about the place of every thing."""
+    """Store a statement of each person about the place of every thing."""
     memory.add_many(
         {"content": f"The {thing} is in the {PLACES[(number + turn) % 8]}.", "speaker": speaker, "session": "s"}
         for number, thing in enumerate(THINGS)
@@ -37,12 +37,12 @@ def by_speaker(results: list[list[Hit]], speaker: str) -> float:
 
 
 def answer_as(memory: Memory, speaker: str) -> None:
-    """Report answers that use only what one person said."""
+    """Report answers that use only the statements of one person."""
     for number, (thing, hits) in enumerate(zip(REPORTED, ask(memory, REPORTED, log=True), strict=True)):
-        told = [hit.note for hit in hits if hit.note.speaker == speaker and thing in hit.note.content]
+        stated = [hit.note for hit in hits if hit.note.speaker == speaker and thing in hit.note.content]
         place = PLACES[(number + ("Ann", "Bob", "Cleo").index(speaker)) % 8]
-        assert told
-        memory.feedback(str(hits[0].search_id), answer=f"In the {place}, says {told[0].id}.")
+        assert stated
+        memory.feedback(str(hits[0].search_id), answer=f"In the {place}, see {stated[0].id}.")
 
 
 def learned(memory: Memory) -> str | None:

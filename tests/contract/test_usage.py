@@ -1,4 +1,4 @@
-"""The usage of a memory: which notes are found and used, and what only takes room."""
+"""The usage of a memory: which notes are found and used, and which are not."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class ScriptedModel:
         """Return a sentence with some of the words of a text, in another order."""
         words = text.split()
         chosen = self._chance.permutation(len(words))[: max(1, round(len(words) * (1 - DROPPED)))]
-        return f"As far as I remember: {' '.join(words[place] for place in chosen)}."
+        return f"From what I remember: {' '.join(words[place] for place in chosen)}."
 
 
 async def run(

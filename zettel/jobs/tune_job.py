@@ -1,7 +1,7 @@
 """The tune job: learns the preferences of a scope from the use of its notes.
 
 It learns from scratch from the newest searches with feedback, and stores the preferences only if they rank the used
-notes of held-back searches better (``zettel.scoring.tuning``). They are stored as derived from all notes that these
+notes of other searches better (``zettel.scoring.tuning``). They are stored as derived from all notes that these
 searches found, so that deleting one of the notes destroys them. The default scorer then applies them
 (``zettel.search.learned``).
 """

@@ -1,4 +1,4 @@
-"""What a memory is used for: which notes are found and used, and what only takes room."""
+"""The usage of a memory: notes that are found and used, and notes that nobody needs."""
 
 from __future__ import annotations
 

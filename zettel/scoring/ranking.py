@@ -46,7 +46,9 @@ def rank(
     """
     rows = np.flatnonzero(candidates.pool if excluded is None else candidates.pool & ~excluded)
     last = repeats(candidates, rows, insights=insights)
-    newest = (-candidates.seq[rows], -candidates.occurred_at[rows])
+    seq = candidates.seq[rows]
+    _, head, event = np.unique(candidates.event[rows], return_index=True, return_inverse=True)
+    newest = (seq, -seq[head][event], -candidates.occurred_at[rows])  # of equal parts the first
     order = rows[np.lexsort((*newest, -scores.score[rows], last))]
     _, first = np.unique(candidates.event[order], return_index=True)
     return [int(row) for row in order[np.sort(first)][:k]]
