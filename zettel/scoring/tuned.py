@@ -25,7 +25,7 @@ LEARNED_READS = 50
 """Notes that preferences reorder on top of the default scorer."""
 
 
-LEARNED_ODDS = 2.0
+LEARNED_ODDS = 3.0
 """Largest log-odds by which preferences raise or lower a note on top of the default scorer. So a note of the preferred
 kind that does not answer stays behind one that does."""
 
