@@ -18,10 +18,11 @@ from zettel.text.tokens import tokenize
 MIN_WEIGHT = 0.35
 """Least weight of the words that a note explains."""
 MIN_SINGLE = 0.5
-"""Least weight of a single word: "boathouse" suffices, and "afraid" of "I am afraid that I do not know" does not."""
+"""Least weight of a single word, unless the answer has no other: "boathouse" suffices, but not "afraid" of "I am afraid
+that I do not know"."""
 MIN_SHARE = 0.1
 """Least share of the answer's explained words, by weight, for which a note counts as used. The bounds were chosen on
-labelled answers to questions about our own conversations: 86 % of the recognised notes are evidence, and 57 % of the
+labelled answers to questions about our own conversations: 86 % of the recognised notes are evidence, and 59 % of the
 evidence is recognised, in answers of a few words."""
 MAX_ANSWER = 20_000
 """Characters of an answer that are read."""
@@ -46,11 +47,17 @@ def used_notes(answer: str, question: str, notes: Mapping[str, str]) -> list[str
     counts = Counter(word for words in matches.values() for word in words)
     weights = {word: rarity_of(word) * _idf(count, len(notes)) for word, count in counts.items()}
     total = sum(weights.values())
-    return _credited(matches, weights, max(MIN_WEIGHT, MIN_SHARE * total))
+    single = MIN_SINGLE if len(answered) > 1 else 0.0
+    return _credited(matches, weights, max(MIN_WEIGHT, MIN_SHARE * total), single)
 
 
-def _credited(matches: Mapping[str, set[str]], weights: Mapping[str, float], least: float) -> list[str]:
-    """Return the notes that explain at least ``least``, each by words that no earlier one explains."""
+def _credited(
+    matches: Mapping[str, set[str]], weights: Mapping[str, float], least: float, single: float
+) -> list[str]:
+    """Return the notes that explain at least ``least``, each by words that no earlier one explains.
+
+    A note that explains one word must explain at least ``single``.
+    """
     left = {id: set(words) for id, words in matches.items()}
     used: list[str] = []
     while left:
@@ -59,7 +66,7 @@ def _credited(matches: Mapping[str, set[str]], weights: Mapping[str, float], lea
         weight = sum(weights[word] for word in sorted(explained))
         if weight < least:
             break
-        if len(explained) == 1 and weight < MIN_SINGLE:
+        if len(explained) == 1 and weight < single:
             continue
         used.append(best)
         for words in left.values():
