@@ -24,6 +24,8 @@ TIE = 0.01
 """Largest difference between the scores of a near-tie, as a share of the higher one."""
 PLACES = 10
 """First places in which near-ties are decided."""
+LEAST = 0.05
+"""Least score of the first note of a near-tie: the order of notes that do not answer needs no decision."""
 HALF_USE = 2.0
 """Times that a note was useful for half of the priority that use can give."""
 
@@ -33,7 +35,7 @@ def near_ties(score: Floats, rows: Sequence[int]) -> list[list[int]]:
     runs: list[list[int]] = []
     for row in rows[:PLACES]:
         first = float(score[runs[-1][0]]) if runs else -1.0
-        if (1.0 - TIE) * first <= score[row] <= first:
+        if first >= LEAST and (1.0 - TIE) * first <= score[row] <= first:
             runs[-1].append(row)
         else:
             runs.append([row])
