@@ -73,7 +73,7 @@ class FeedbackRecorder:
             if answer is not None:
                 if before.used is not None and not before.inferred:
                     return []
-                texts = {id: notes[id].content for id in hits if id in notes and _is_source(notes[id])}
+                texts = {id: notes[id].content for id in hits if id in notes and is_source(notes[id])}
                 ids = tuple(used_notes(answer, before.question, texts))
                 if not ids:
                     return []
@@ -96,7 +96,7 @@ class FeedbackRecorder:
             self._reports[scope.key] = (self._reports[scope.key] + 1) % REPORTS
 
 
-def _is_source(note: Note) -> bool:
+def is_source(note: Note) -> bool:
     """Return whether an answer can rest on a note. Earlier answers only repeat their sources; questions state nothing.
 
     So a model cannot raise its own words by repeating them.

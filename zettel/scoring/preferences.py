@@ -153,7 +153,8 @@ def _age(shortlist: Shortlist) -> Floats:
     if not known.any():
         return np.zeros(len(when), np.float32)
     years = (when[known].max() - np.where(known, when, 0)) / _YEAR
-    return np.where(known, years, years[known].mean()).astype(np.float32)
+    ages: Floats = np.where(known, years, years[known].mean()).astype(np.float32)
+    return ages
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

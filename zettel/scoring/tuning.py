@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zettel.core.authority import is_on_probation
-from zettel.core.feedback import count_search, training_searches
+from zettel.core.feedback import count_search, is_source, training_searches
 from zettel.errors import InvalidInput
 from zettel.model import LoggedSearch, Proved, Tuned, to_micros
 from zettel.scoring.decoder_inputs import decoder_input
@@ -26,6 +26,7 @@ from zettel.scoring.preferences import Preferences, traits, utilities
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from zettel.model import Note
     from zettel.ports.query import Bools, Floats, Question, Shortlist
     from zettel.scoring.tuned import TunedScorer
 
@@ -106,12 +107,18 @@ class TraitRecorder:
             self.rated_search = await to_thread.run_sync(self._rate, question, shortlist)
         return [-np.arange(len(shortlist.rows), dtype=np.float32) for shortlist in shortlists]
 
+    def _teaches(self, note: Note) -> bool:
+        """Return whether a note counts as useful or useless.
+
+        Notes on probation do not, so that no writer can raise its own. Nor do notes that no answer can use.
+        """
+        return not is_on_probation(note) and (is_source(note) or not self._search.inferred)
+
     def _rate(self, question: Question, shortlist: Shortlist) -> RatedSearch | None:
         ids = [note.id for note in shortlist.notes]
         positions = {hit.note: position for position, hit in enumerate(self._search.hits, 1)}
-        # Notes on probation teach nothing, so that no writer can raise its own.
-        known = [row for row, note in enumerate(shortlist.notes) if note.id in positions and not is_on_probation(note)]
-        rows = sorted(known, key=lambda row: positions[ids[row]])
+        teaching = [row for row, note in enumerate(shortlist.notes) if note.id in positions and self._teaches(note)]
+        rows = sorted(teaching, key=lambda row: positions[ids[row]])
         if not rows:
             return None
         preferences = self._scorer.preferences
