@@ -25,6 +25,9 @@ from zettel.search.searcher import Searcher
 
 SEARCHES = 500
 """Newest searches with feedback from which a scope learns. The job repeats each of them."""
+MIN_STANDARD_ERRORS = 3.0
+"""Least gain, in standard errors. More than for ``zettel scorer tune``: nobody reads the report, the job tries many
+times, and not every note that zettel recognised in an answer was used."""
 NEW_SHARE = 0.25
 """Share of new ones among them from which the job learns again."""
 
@@ -67,7 +70,8 @@ class TuneJob(JobHandler):
         except InvalidInput:  # too few useful notes are left: the others were archived, or wait for a person
             await self._commits.commit(scope, finish_plan(jobs))
             return []
-        text = scorer.preferences.to_text() if report.accepted else ""
+        is_better = report.after - report.before > MIN_STANDARD_ERRORS * report.error
+        text = scorer.preferences.to_text() if is_better else ""
         notes = tuple(sorted({hit.note for search in teaching for hit in search.hits})) if text else ()
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
