@@ -44,6 +44,7 @@ class MemoryDecoderScorer:
     name = "decoder"
     reads_pairs = True
     most_odds = math.inf
+    reads_utility = True
 
     def __init__(
         self, model: MemoryDecoder, *, reads: int = READS, device: str | None = None, compile: bool = False

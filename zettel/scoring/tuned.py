@@ -34,12 +34,14 @@ class OddsModel(Protocol):
     """A model to which preferences are added.
 
     ``reads_pairs``: it needs the features of pairs of notes. ``most_odds`` bounds the log-odds of the preferences.
+    ``reads_utility``: the preferences know the usefulness of each note, which reads the search log in every search.
     """
 
     reads: int
     wants_vectors: bool
     reads_pairs: bool
     most_odds: float
+    reads_utility: bool
 
     def predict(self, inputs: Sequence[DecoderInput]) -> list[Floats]:
         """Return the log-odds of each note, (m,) for each input."""
@@ -53,6 +55,7 @@ class DefaultOdds:
     wants_vectors = False
     reads_pairs = False
     most_odds = LEARNED_ODDS
+    reads_utility = False
 
     def predict(self, inputs: Sequence[DecoderInput]) -> list[Floats]:
         return [input.base_score for input in inputs]
@@ -62,12 +65,12 @@ class TunedScorer:
     """Reranks by the log-odds of a decoder, or of the default scorer, plus those of learned preferences."""
 
     name = "tuned"
-    wants_utility = True
 
     def __init__(self, decoder: OddsModel, preferences: Preferences) -> None:
         self.decoder = decoder
         self.preferences = preferences
         self.reads = decoder.reads
+        self.wants_utility = decoder.reads_utility
         self.wants_vectors = decoder.wants_vectors or preferences.vector_dim > 0
 
     async def rerank(self, questions: Sequence[Question], shortlists: Sequence[Shortlist]) -> list[Floats]:

@@ -123,7 +123,7 @@ class TraitRecorder:
             return None
         preferences = self._scorer.preferences
         input = decoder_input(question, shortlist, pairs=self._scorer.decoder.reads_pairs)
-        utility = utilities(ids, self._proved)
+        utility = utilities(ids, self._proved if self._scorer.wants_utility else {})
         values = traits(input, shortlist, utility, preferences.vector_dim, preferences.embedder)
         (decoder_odds,) = self._scorer.decoder.predict([input])
         odds = decoder_odds + values @ preferences.weights
