@@ -39,6 +39,7 @@ from zettel.model import (
     Scope,
     Term,
     Tuned,
+    Usage,
 )
 from zettel.model.hits import DEFAULT_TOKENS
 from zettel.ports import Annotator, Embedder, GraphStore
@@ -702,14 +703,25 @@ class AsyncMemory:
     # ----------------------------------------------------------------------------------------------------------- learn
 
     async def feedback(
-        self, search_id: str, used: Iterable[str], outcome: Outcome | None = None, *, scope: Scope | None = None
+        self,
+        search_id: str,
+        used: Iterable[str] | None = None,
+        outcome: Outcome | None = None,
+        *,
+        answer: str | None = None,
+        scope: Scope | None = None,
     ) -> None:
         """Report which hits of a search were useful, and whether the task succeeded or failed.
 
-        Useful notes decay later, see ``zettel.scoring.strength``. A second report replaces the first.
-        Raises ``NotFound`` for a search that is not in the log, ``InvalidInput`` for a note that is not a hit of it.
+        Pass the ids as ``used`` or, if nobody knows them, the text of the ``answer``: the hits that it cites by id, or
+        whose words it repeats, count as useful. Useful notes decay later, see ``zettel.scoring.strength``, and the
+        ranking learns from them. A second report replaces the first; an ``answer`` never replaces named ids.
+        Raises ``NotFound`` for a search that is not in the log, ``InvalidInput`` for a note that is not a hit of it,
+        ``PermissionDenied`` for a principal below full trust.
+
+        Example: ``memory.feedback(hits[0].search_id, answer="It is in the boathouse.")``
         """
-        await self._call("feedback", scope, search_id=search_id, used=used, outcome=outcome)
+        await self._call("feedback", scope, search_id=search_id, used=used, outcome=outcome, answer=answer)
 
     async def searches(self, *, scope: Scope | None = None) -> List[LoggedSearch]:
         """Return the log of searches, oldest first: question, hits and feedback."""
@@ -904,6 +916,14 @@ class AsyncMemory:
     async def stats(self, *, scope: Scope | None = None) -> dict[str, Any]:
         """Return the counts of a scope (None: of all), the store, embedder and annotator, and the cost of models."""
         return await self._call("stats", scope)
+
+    async def usage(self, limit: int = 10, *, scope: Scope | None = None) -> Usage:
+        """Return how the notes of a scope are used, with at most ``limit`` entries in each list, see ``Usage``.
+
+        The most and the least used notes, duplicates, contradictions, derived notes with changed sources, and the
+        largest sessions. It reads the whole scope. Raises ``InvalidInput``.
+        """
+        return await self._call("usage", scope, limit=limit)
 
     async def check(self, repair: bool = False) -> List[str]:
         """Return the problems of the store, one line each; ``repair`` rebuilds derived data."""

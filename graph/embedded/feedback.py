@@ -99,21 +99,22 @@ def uses(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str,
 
 
 def proved(sql: sqlite3.Connection, scope: int, notes: Iterable[str]) -> dict[str, Proved]:
-    """Count how often notes were shown and useful, by the searches with feedback.
+    """Count how often notes were found, and shown and useful by the searches with feedback.
 
     The statement searches the JSON bodies. Quotes within a text are escaped there, so a text cannot match.
     """
     rows = sql.execute(
-        """SELECT note, count(*), sum(instr(rated, '"' || note || '"') > 0 AND instr(rated, '"outcome":"failure"') = 0)
+        """SELECT note, sum(rated != ''), sum(instr(rated, '"' || note || '"') > 0
+            AND instr(rated, '"outcome":"failure"') = 0), count(*)
         FROM (
-            SELECT n.id AS note, substr(s.body, instr(s.body, '"used":[')) AS rated
+            SELECT n.id AS note, iif(instr(s.body, '"used":[') > 0, substr(s.body, instr(s.body, '"used":[')), '')
+                AS rated
             FROM json_each(?) CROSS JOIN notes n ON n.scope = ? AND n.id = value
             CROSS JOIN search_notes f ON f.note = n.number CROSS JOIN searches s ON s.number = f.search
-            WHERE instr(s.body, '"used":[') > 0
         ) GROUP BY note""",
         (json.dumps(list(notes)), scope),
     )
-    return {id: Proved(shown, good) for id, shown, good in rows}
+    return {id: Proved(*counts) for id, *counts in rows}
 
 
 def any_used(sql: sqlite3.Connection, scope: int) -> bool:

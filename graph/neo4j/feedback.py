@@ -61,4 +61,4 @@ class Neo4jSearchLog:
 
     async def proved(self, scope: Scope, notes: Sequence[str]) -> dict[str, Proved]:
         counts = await self.connection.read("note_usefulness", scope=scope.key, ids=list(notes))
-        return {row["id"]: Proved(row["shown"], row["good"]) for row in counts}
+        return {row["id"]: Proved(row["shown"], row["good"], row["found"]) for row in counts}

@@ -11,8 +11,8 @@ import pytest
 
 from tests.contract.support import LIFE, decide, write
 from tests.contract.test_erasable import SECRETS, add_secrets, traces
-from zettel import Hit, LinkType, Memory, Note, Scope
-from zettel.errors import InvalidInput, NotFound
+from zettel import Hit, LinkType, Memory, Note, Scope, acting_as
+from zettel.errors import InvalidInput, NotFound, PermissionDenied
 from zettel.graph.embedded import feedback as embedded_feedback
 from zettel.graph.neo4j import feedback as neo4j_feedback
 from zettel.model import LoggedSearch, NoteUse, Proved
@@ -48,9 +48,9 @@ def log(memory: Memory, scope: Scope | None = None) -> list[LoggedSearch]:
     return memory._bridge.call(read)
 
 
-def alike(memory: Memory) -> list[str]:
-    """Add three notes that answer one question equally well."""
-    ids = [memory.add("A ship lies in the harbour.", id=name) for name in ("one", "two", "three")]
+def twins(memory: Memory) -> list[str]:
+    """Add two equal notes."""
+    ids = [memory.add("A ship lies in the harbour.", id=name) for name in ("old", "new")]
     memory.flush()
     return ids
 
@@ -95,7 +95,7 @@ def test_a_search_is_logged_with_hits_and_features(memory: Memory) -> None:
 def test_unlogged_searches_leave_nothing(memory: Memory) -> None:
     ships(memory)
     assert {hit.search_id for hit in memory.search(QUESTION, log=False)} == {None}
-    assert memory.context(QUESTION)
+    assert memory.context(QUESTION, log=False)
     assert memory.search(QUESTION, scope=BOB) == []
     assert memory.search(QUESTION, session="no such session") == []
     assert log(memory) == log(memory, BOB) == []
@@ -152,15 +152,15 @@ def test_usefulness_is_computed_from_the_log(memory: Memory) -> None:
     assert usefulness(memory, a, b) == {}
     tricky, _ = searched(memory, 'Which ship has "used":["' + a + '"] in its harbour log?')
     memory.flush()
-    assert usefulness(memory, a) == {}, "without feedback"
+    assert usefulness(memory, a) == {a: Proved(0, 0, 1)}, "without feedback"
     memory.feedback(tricky, [])
     search, _ = searched(memory)
     memory.feedback(search, [a, b])
     second_search, _ = searched(memory)
     memory.feedback(second_search, [a, c], "failure")
-    assert usefulness(memory, a, b, c, "n_nothing") == {a: Proved(3, 1), b: Proved(3, 1), c: Proved(3, 0)}
+    assert usefulness(memory, a, b, c, "n_nothing") == {a: Proved(3, 1, 3), b: Proved(3, 1, 3), c: Proved(3, 0, 3)}
     memory.feedback(second_search, [a, c], "success")
-    assert usefulness(memory, a, c) == {a: Proved(3, 2), c: Proved(3, 1)}
+    assert usefulness(memory, a, c) == {a: Proved(3, 2, 3), c: Proved(3, 1, 3)}
     memory.delete(b)
     assert usefulness(memory, a, b, c) == {}, "all searches found it"
 
@@ -294,47 +294,62 @@ def test_questions_with_words_of_other_notes_stay_logged(memory: Memory) -> None
     assert [search.id for search in log(memory)] == [logged]
 
 
-def test_feedback_does_not_change_the_ranking_of_fresh_notes(memory: Memory) -> None:
-    a, *_ = ships(memory)
-    before = ranked(memory.search(QUESTION))
-    search, _ = searched(memory)
-    memory.feedback(search, [a], "success")
-    assert ranked(memory.search(QUESTION)) == before
-    assert ranked(memory.search(QUESTION, now=in_days(60))) == before
-    assert ranked(memory.search(QUESTION, now="1999-01-01")) == before
+def test_of_equal_notes_the_newer_comes_first(memory: Memory) -> None:
+    old, new = twins(memory)
+    assert [hit.note.id for hit in memory.search("Which ship lies in the harbour?")] == [new, old]
+    dated = [memory.add("The cat sleeps.", occurred_at=f"2024-05-0{day}") for day in (2, 1)]
+    memory.flush()
+    assert [hit.note.id for hit in memory.search("The cat?", k=2)] == dated
 
 
-def test_without_feedback_age_does_not_change_scores(memory: Memory) -> None:
+def test_importance_and_use_decide_near_ties(memory: Memory) -> None:
+    old, new = twins(memory)
+    before = memory.search(QUESTION, log=False)
+    memory.update(old, importance=1.0)
+    assert [hit.note.id for hit in memory.search(QUESTION, log=False)] == [old, new]
+    for _ in range(4):
+        search, _hits = searched(memory)
+        memory.feedback(search, [new], "success")
+    after = memory.search(QUESTION, log=False)
+    assert [hit.note.id for hit in after] == [new, old]
+    assert [hit.score for hit in after] == [hit.score for hit in before]
+    assert [hit.note.id for hit in memory.search(QUESTION, k=1, log=False)] == [new]
+
+
+def test_use_never_hides_the_note_that_answers(memory: Memory) -> None:
+    right = memory.add("The ferry to Moss leaves at seven.")
+    other = memory.add("The ferry is blue.")
+    memory.flush()
+    for _ in range(20):
+        search, _hits = searched(memory, "Tell me about the ferry")
+        memory.feedback(search, [other], "success")
+    question = "When does the ferry to Moss leave?"
+    for now in (None, in_days(3650)):
+        assert [hit.note.id for hit in memory.search(question, now=now)] == [right, other]
+
+
+def test_a_note_on_probation_gains_nothing_by_use(memory: Memory) -> None:
+    with acting_as("mail:eve", trust=0.5):
+        claims = twins(memory)
+    for _ in range(20):
+        memory.feedback(searched(memory)[0], [claims[0]], "success")
+    assert [hit.note.id for hit in memory.search(QUESTION)] == [claims[1], claims[0]]
+
+
+def test_age_does_not_change_scores(memory: Memory) -> None:
     ships(memory)
-    assert ranked(memory.search(QUESTION, now=in_days(3650))) == ranked(memory.search(QUESTION))
-
-
-def test_useful_notes_rank_above_decayed_notes(memory: Memory) -> None:
-    alike(memory)
-    search, hits = searched(memory)
-    last = hits[-1].note.id
-    memory.feedback(search, [last])
-    later = memory.search(QUESTION, now=in_days(120))
-    assert later[0].note.id == last
-    assert later[0].why.strength is None
-    assert all(hit.why.strength is not None and hit.why.strength < 0.27 for hit in later[1:])
-    fresh = {hit.note.id: hit.score for hit in memory.search(QUESTION)}
-    assert later[0].score == fresh[last]
-    assert all(0.8 * fresh[hit.note.id] <= hit.score < 0.92 * fresh[hit.note.id] for hit in later[1:])
-    assert [hit.score for hit in later] == sorted((hit.score for hit in later), reverse=True)
-    only = memory.search(QUESTION, k=1, now=in_days(120))  # not among the best without feedback
-    assert [hit.note.id for hit in only] == [last]
+    now, later = memory.search(QUESTION), memory.search(QUESTION, now=in_days(3650))
+    assert [(hit.note.id, hit.score) for hit in later] == [(hit.note.id, hit.score) for hit in now]
 
 
 def test_a_failure_does_not_strengthen(memory: Memory) -> None:
-    a, b, c = ships(memory)
-    search, _ = searched(memory)
-    memory.feedback(search, [a], "failure")
-    second_search, _ = searched(memory)
-    memory.feedback(second_search, [b], "success")
-    strengths = {hit.note.id: hit.why.strength for hit in memory.search(QUESTION, now=in_days(150))}
-    assert strengths[a] == pytest.approx(strengths[c], abs=1e-3)
-    assert (strengths[b] or 0.0) > (strengths[a] or 0.0) + 0.1
+    old, new = twins(memory)
+    for used, outcome in ((old, "success"), (new, "failure")):
+        search, _ = searched(memory)
+        memory.feedback(search, [used], outcome)
+    first, second = memory.search(QUESTION, now=in_days(150))
+    assert (first.note.id, second.note.id) == (old, new)
+    assert (first.why.strength or 0.0) > (second.why.strength or 0.0) + 0.1
 
 
 def test_past_states_do_not_decay(memory: Memory) -> None:
@@ -358,3 +373,38 @@ def test_uses_survive_edits_and_reverts(memory: Memory) -> None:
     assert "Bergen" not in str(memory.get(a))
     memory.feedback(search, [a])
     assert uses(memory, a) == [(1, 0, 0)]
+
+
+# ------------------------------------------------------------------------------------------------------------ answers
+
+
+def test_an_answer_reports_the_notes_that_it_used(memory: Memory) -> None:
+    ids = ships(memory)
+    search, _ = searched(memory)
+    memory.feedback(search, answer="That must be the Borealis.")
+    (logged,) = log(memory)
+    assert (logged.used, logged.inferred) == ((ids[1],), True)
+    assert uses(memory, *ids) == [(0, 0, 0), (1, 0, 0), (0, 0, 0)]
+    memory.feedback(search, answer="I have no idea.")  # uses nothing
+    memory.feedback(search, answer="The Corona, to be exact.", outcome="success")
+    assert uses(memory, *ids) == [(0, 0, 0), (0, 0, 0), (1, 1, 0)]
+    memory.feedback(search, used=[ids[0]])
+    memory.feedback(search, answer="That must be the Borealis.")  # never replaces named ids
+    (logged,) = log(memory)
+    assert (logged.used, logged.inferred) == ((ids[0],), False)
+    assert uses(memory, *ids) == [(1, 0, 0), (0, 0, 0), (0, 0, 0)]
+    for wrong in ({}, {"used": [], "answer": "Borealis"}, {"answer": 3}):
+        with pytest.raises(InvalidInput):
+            memory.feedback(search, **wrong)  # type: ignore[arg-type]
+
+
+def test_no_writer_below_full_trust_raises_its_notes(memory: Memory) -> None:
+    with acting_as("mail:eve", trust=0.5):
+        claimed = memory.add("Ship Dorado lies in the harbour.")
+    stated = memory.add("Ship Aurora lies in the harbour.")
+    memory.flush()
+    search, _ = searched(memory)
+    with acting_as("mail:eve", trust=0.5), pytest.raises(PermissionDenied):
+        memory.feedback(search, used=[claimed])
+    memory.feedback(search, used=[claimed, stated])
+    assert uses(memory, claimed, stated) == [(0, 0, 0), (1, 0, 0)]

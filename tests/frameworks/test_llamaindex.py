@@ -13,7 +13,7 @@ pytest.importorskip("llama_index.core")
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import Memory as Chat
-from llama_index.core.schema import QueryBundle
+from llama_index.core.schema import MetadataMode, QueryBundle
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import StaticPool
 
@@ -239,9 +239,12 @@ def test_the_retriever_returns_nodes_with_metadata_and_scores(memory: Memory, tm
     retriever = ZettelRetriever(memory, k=1)
     (result,) = retriever.retrieve("What is Ann allergic to?")
     assert (result.node.node_id, result.node.get_content()) == (ids[0], "Ann is allergic to walnuts.")
+    (search,) = memory.searches()
     assert result.node.metadata == {
-        "speaker": "Ben", "occurred_at": "2024-05-01T00:00:00+00:00", "session": "s", "deep": {"n": 1}
+        "speaker": "Ben", "occurred_at": "2024-05-01T00:00:00+00:00", "session": "s", "deep": {"n": 1},
+        "search_id": search.id,
     }  # fmt: skip
+    assert search.id not in result.node.get_content(MetadataMode.LLM)
     assert result.score is not None
     assert 0 < result.score <= 1
     assert asyncio.run(retriever.aretrieve(QueryBundle("When does the harbour close?")))[0].node.node_id == ids[1]

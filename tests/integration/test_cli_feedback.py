@@ -19,8 +19,12 @@ def test_feedback_is_recorded_by_search_id(zettel: Zettel) -> None:
     assert repeated == {"search_id": search, "used": [], "outcome": None}
     result = zettel("feedback", search, ids[0], ids[1])
     assert result.out == "recorded: 2 useful\n"
-    later = zettel("search", "Where is the boat?", "--now", "2199-01-01", "--json").json()
-    assert {hit["why"]["strength"] for hit in later} == {0.0}
+    another = zettel("search", "Where is the boat?", "--json").json()[0]["search_id"]
+    result = zettel("feedback", another, "--answer", "The blue one is in Oslo.")
+    assert result.out == "recorded: 1 useful\n"
+    used = {row["note"]: row["used"] for row in zettel("stats", "--usage", "--json").json()["most_used"]}
+    assert used == {ids[0]: 1, ids[1]: 2}
+    assert "2 (0 never found, 0 never used)" in zettel("stats", "--usage").out
 
 
 def test_invalid_feedback_is_a_one_line_error(zettel: Zettel) -> None:

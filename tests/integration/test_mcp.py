@@ -83,6 +83,7 @@ async def check_tools(client: Client, fact: str) -> None:
     assert [tool["name"] for tool in listed] == [
         "add_memory", "search_memories", "query_memories", "get_memory", "update_memory", "archive_memory",
         "restore_memory", "link_memories", "unlink_memories", "memory_history",
+        "report_usefulness",
     ]  # fmt: skip
     for tool in listed:
         schema = tool["inputSchema"]

@@ -233,7 +233,7 @@ def test_no_argument_changes_the_scope(memory: Memory) -> None:
 
 def test_tools_have_openai_and_anthropic_schemas(tools: MemoryTools) -> None:
     names = [tool.name for tool in tools]
-    assert len(tools) == 11
+    assert len(tools) == 12
     for schema, tool in zip(tools.openai(), tools, strict=True):
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         assert schema == {"type": "function", "function": function}
@@ -382,3 +382,15 @@ def test_core_contains_the_profile(memory: Memory) -> None:
         "Instructions", "- Mira: Please always answer in metric units. (2025-03-04)",
         "Lasting", "- Mira: I love salt glazes. (2025-01-05)",
     ]  # fmt: skip
+
+
+def test_useful_memories_are_reported(tools: MemoryTools, memory: Memory) -> None:
+    ids = [add_memory(tools, f"The {name} is moored in Risør.") for name in ("Heron", "Gull")]
+    memory.flush()
+    answer = tools.call("search_memories", {"query": "Which boats are moored in Risør?"})
+    assert tools.call("report_usefulness", {"search_id": answer["search_id"], "used": ids[:1]})["recorded"] is True
+    assert [search.used for search in memory.searches()] == [(ids[0],)]
+    assert "error" in tools.call("report_usefulness", {"search_id": "s_1", "used": ids})
+    reading = MemoryTools(memory, read_only=True)
+    assert "search_id" not in reading.call("search_memories", {"query": "Which boats are moored in Risør?"})
+    assert len(memory.searches()) == 1

@@ -376,3 +376,24 @@ def test_invalid_characters_in_answers_are_cleaned_in_the_store(
         "nul  and \ufffd",
         "two halves \U0001f600",
     ]
+
+
+def test_the_notes_that_an_answer_used_are_reported(memory: Memory, client: OpenAI, server: TalkServer) -> None:
+    barn = memory.add("The spare key hangs behind the red barn door.", speaker="Bo")
+    memory.add("The barn is painted every third summer.")
+    server.reply = lambda request: "Behind the door, the red one."
+    wrapped = zettel.wrap(memory, client)
+    ask(wrapped, user("Where is the spare key of the barn?"))
+    server.reply = lambda request: "I do not know."
+    ask(wrapped, user("Who paints the barn?"))
+    first, second = memory.searches()
+    assert (first.used, first.inferred) == ((barn,), True)
+    assert second.used is None
+
+
+def test_a_principal_below_full_trust_reports_nothing(memory: Memory, client: OpenAI, server: TalkServer) -> None:
+    memory.add("The spare key hangs behind the red barn door.", speaker="Bo")
+    server.reply = lambda request: "Behind the door, the red one."
+    with zettel.acting_as("mail:eve", trust=0.5):
+        ask(zettel.wrap(memory, client), user("Where is the spare key of the barn?"))
+    assert [search.used for search in memory.searches()] == [None]

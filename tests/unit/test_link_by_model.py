@@ -124,7 +124,8 @@ def test_a_candidate_of_a_later_day_may_replace_the_new_note() -> None:
     ((request, _),) = _sent_requests(choices)
     newer, older = (json.loads(text) for text in request.user.splitlines() if text.startswith("{"))
     assert request.user.splitlines()[2] == "others:"
-    assert (newer["note"], newer["to"], older["note"]) == (f"Ann: {late.content}", [older["id"]], f"Ann: {early.content}")
+    assert (newer["note"], older["note"]) == (f"Ann: {late.content}", f"Ann: {early.content}")
+    assert newer["to"] == [older["id"]]
     answer = _answer({"from": newer["id"], "to": older["id"], "type": "UPDATES", "reason": "why"})
     assert _link(answer, choices).notes == ((LinkDecision(late.id, early.id, LinkType.UPDATES, "why"),),)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta, timezone
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.model import NoteUse
-from zettel.scoring.strength import FAINTEST, FRESH, STABILITY_DAYS, strength, weights
+from zettel.model import NoteUse, Proved
+from zettel.scoring.strength import FOUND_PER_USE, FRESH, STABILITY_DAYS, strength, with_weak_use
 
 BEGIN = datetime(2024, 5, 1, tzinfo=timezone.utc)
 days = st.floats(0, 3650)
@@ -44,15 +43,7 @@ def test_strength_rises_with_successful_use(since: float, times: int, failures: 
     assert after(since, times, failures) == after(since, times + 1, failures + 1)
 
 
-@given(st.lists(st.floats(0, 1), min_size=1))
-def test_weights_are_bounded_and_in_the_order_of_strength(strengths: list[float]) -> None:
-    factors = weights(sorted(strengths))
-    assert factors.dtype == np.float32
-    assert (np.diff(factors) >= 0).all()
-    assert factors.min() >= np.float32(FAINTEST)
-    assert factors.max() <= 1.0
-
-
-def test_fresh_notes_have_weight_one() -> None:
-    assert weights([1.0, 0.7, FRESH]).tolist() == [1.0, 1.0, 1.0]
-    assert weights([0.0, FRESH / 2]).tolist() == pytest.approx([FAINTEST, (1 + FAINTEST) / 2])
+def test_searches_that_found_a_note_are_weak_use() -> None:
+    use = NoteUse(BEGIN, 2, 1, 1)
+    assert with_weak_use(use, None) == with_weak_use(use, Proved(0, 0, FOUND_PER_USE - 1)) == use
+    assert with_weak_use(use, Proved(3, 3, 2 * FOUND_PER_USE)) == use._replace(times=4)

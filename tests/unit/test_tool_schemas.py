@@ -12,7 +12,8 @@ from zettel.integrations.tools import SPECS
 from zettel.model import Note, from_micros
 
 NAMES = ["add_memory", "search_memories", "query_memories", "get_memory", "update_memory", "archive_memory",
-         "restore_memory", "delete_memory", "link_memories", "unlink_memories", "memory_history"]  # fmt: skip
+         "restore_memory", "delete_memory", "link_memories", "unlink_memories", "memory_history",
+         "report_usefulness"]  # fmt: skip
 
 
 def test_the_tools_have_a_fixed_order_and_declared_effects() -> None:

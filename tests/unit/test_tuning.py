@@ -18,7 +18,7 @@ from zettel.scoring import preferences
 from zettel.scoring.decoder import MemoryDecoderScorer
 from zettel.scoring.decoder_model import MemoryDecoder, MemoryDecoderConfig
 from zettel.scoring.preferences import Preferences, traits_count, utilities
-from zettel.scoring.tuned import TunedScorer, load, load_for_tuning
+from zettel.scoring.tuned import TunedScorer, load, load_for_tuning, save
 from zettel.scoring.tuning import (
     CLIP,
     MIN_SEARCHES,
@@ -108,7 +108,7 @@ def test_utility_is_a_bounded_mean_of_the_log() -> None:
         count_search(proved, search(f"s_{number}", ["a", "b"], ["a"]))
     count_search(proved, search("s_4", ["a", "c"], ["a"], "failure"))
     count_search(proved, search("s_5", ["d"], None))
-    assert proved == {"a": Proved(4, 3), "b": Proved(3, 0), "c": Proved(1, 0)}
+    assert proved == {"a": Proved(4, 3, 4), "b": Proved(3, 0, 3), "c": Proved(1, 0, 1), "d": Proved(0, 0, 1)}
     used, shown, failed, never = utilities(["a", "b", "c", "d"], proved)
     assert -preferences.USEFUL_SHARE < shown < failed < never == 0.0 < used < 1.0
     assert utilities(["a"], {"a": Proved(10**6, 10**6)}) < 1.0
@@ -122,7 +122,7 @@ def test_failures_are_not_learned_from() -> None:
 def test_a_saved_scorer_loads_and_tuning_continues(tmp_path: Path) -> None:
     config = MemoryDecoderConfig(width=16, heads=2)
     weights = np.arange(traits_count(0), dtype=np.float32)
-    TunedScorer(MemoryDecoderScorer(MemoryDecoder(config)), Preferences(weights, 0, "", 7, 99)).save(tmp_path / "mine")
+    save(TunedScorer(MemoryDecoderScorer(MemoryDecoder(config)), Preferences(weights, 0, "", 7, 99)), tmp_path / "mine")
     searches = load(tmp_path / "mine")
     assert isinstance(searches, TunedScorer)
     np.testing.assert_array_equal(searches.preferences.weights, weights)

@@ -67,6 +67,22 @@ def preferences(collections: Sequence[Collection], seed: int) -> dict[str, Prefe
     }
 
 
+def labelled_events(paths: Sequence[Path]) -> tuple[list[Collection], dict[str, Event]]:
+    """Return the conversations of files with unique ids, and all events by id."""
+    collections = [_with_unique_ids(talk) for path in paths for talk in read(path)]
+    return collections, {str(event.external_id): event for talk in collections for event in talk.events}
+
+
+def labelled_questions(collections: Sequence[Collection]) -> list[LabelledQuestion]:
+    """Return the questions that some event answers."""
+    return [
+        LabelledQuestion(question.text, question.needed)
+        for collection in collections
+        for question in collection.questions
+        if question.needed and question.group != UNANSWERABLE
+    ]
+
+
 async def run(
     paths: Sequence[Path], progress: Progress, uses: int = 500, seeds: int = 3, embedder: str | None = None
 ) -> Result:
@@ -74,14 +90,8 @@ async def run(
 
     Raises ``InvalidInput`` if no questions are left for the measurement.
     """
-    collections = [_with_unique_ids(talk) for path in paths for talk in read(path)]
-    events = {str(event.external_id): event for talk in collections for event in talk.events}
-    questions = [
-        LabelledQuestion(question.text, question.needed)
-        for collection in collections
-        for question in collection.questions
-        if question.needed and question.group != UNANSWERABLE
-    ]
+    collections, events = labelled_events(paths)
+    questions = labelled_questions(collections)
     if len(questions) <= uses:
         raise InvalidInput(f"{uses} of {len(questions)} questions leave none for later: pass a smaller --uses")
     model = load_embedder(embedder)
@@ -94,8 +104,8 @@ async def run(
             rows.append([f"{name}, seed {seed}", *cells])
     columns = ["preference", "uses", "later", "untuned", "tuned", "difference", "gain before", "gain after", "accepted"]
     for name in names:
-        rows.append([f"{name}, mean", *_mean([row for row in rows if str(row[0]).startswith(f"{name}, seed")])])
-    rows.append(["all, mean", *_mean([row for row in rows if ", seed" in str(row[0])])])
+        rows.append([f"{name}, mean", *mean_row([row for row in rows if str(row[0]).startswith(f"{name}, seed")])])
+    rows.append(["all, mean", *mean_row([row for row in rows if ", seed" in str(row[0])])])
     return Result(
         bench="feedback",
         ran_on=file_hashes(paths),
@@ -182,5 +192,6 @@ def _with_unique_ids(talk: Collection) -> Collection:
     return Collection(talk.name, events, questions)
 
 
-def _mean(rows: Sequence[Sequence[Cell]]) -> list[Cell]:
+def mean_row(rows: Sequence[Sequence[Cell]]) -> list[Cell]:
+    """Return the mean of each column after the first."""
     return [round(float(np.mean([float(row[place] or 0) for row in rows])), 4) for place in range(1, len(rows[0]))]

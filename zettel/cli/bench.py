@@ -495,19 +495,28 @@ def feedback(
     paths: QuestionFiles,
     uses: int = typer.Option(500, "--uses", min=1, metavar="N", help="Searches with feedback."),
     seeds: int = typer.Option(3, "--seeds", min=1, help="Simulated users per preference."),
+    wrap: bool = typer.Option(False, "--wrap", help="Learn from answers through zettel.wrap, without feedback."),
     json: JsonFile = None,
 ) -> None:
     """Measure the gain of zettel scorer tune for simulated users, each with a hidden preference.
 
-    Takes about half a minute per preference and seed; there are four preferences. Requires zettel-graph[torch].
+    With --wrap nobody gives feedback: a scripted model answers, and zettel learns from its answers by itself. Takes
+    about half a minute per preference and seed; there are four preferences. Without --wrap it requires
+    zettel-graph[torch].
 
     \b
     Examples:
       zettel bench feedback one.json two.json three.json --uses 100
+      zettel bench feedback one.json two.json three.json --wrap
     """
     options = common(ctx)
     for path in paths:
         require_readable(path, json)
+    if wrap:
+        from zettel.bench import use
+
+        measure(lambda progress: use.run(paths, progress, uses, seeds, options.embedder), options, json)
+        return
     from zettel.scoring.device import require_torch
 
     require_torch("the memory decoder")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from zettel.model import Usage
+
 from . import model_costs
 from .common import common, console, echo, print_json
 
@@ -13,16 +15,25 @@ FILE_ENDS = ("", "-wal", "-shm")
 """Suffixes of the files that SQLite creates for a store."""
 
 
-def stats(ctx: typer.Context) -> None:
+def stats(
+    ctx: typer.Context,
+    usage: bool = typer.Option(False, "--usage", help="Report which notes of the scope are used, and which are not."),
+) -> None:
     """Count the contents of the store, or of a scope. Also prints its models and the size of its files.
 
     \b
     Examples:
       zettel stats
+      zettel stats --usage --user ann
       zettel stats --user ann --json
       zettel stats --llm openai/gpt-4o-mini --budget usd=2,per=day
     """
     options = common(ctx)
+    if usage:
+        with options.memory() as memory:
+            report = memory.usage(scope=options.scope())
+        print_json(report) if options.json else _print_usage(report)
+        return
     with options.memory() as memory:
         scope = options.scope() if options.scoped else None
         counts = memory.stats(scope=scope)
@@ -38,8 +49,8 @@ def stats(ctx: typer.Context) -> None:
     rows = {name: f"{value:,}" if isinstance(value, int) else str(value) for name, value in plain.items()}
     if options.models:
         rows["language model"] = ", ".join(options.models)
-    if usage := model_costs.used(counts):
-        rows["model use"] = usage
+    if spent := model_costs.used(counts):
+        rows["model use"] = spent
     if "budget" in counts:
         rows["budget left"] = model_costs.budget_left(counts["budget"])
     rows["scopes"] = "; ".join(scopes) or "none"
@@ -47,6 +58,30 @@ def stats(ctx: typer.Context) -> None:
     if purges:
         rows["purge"] = purges[0].error or "pending: deleted text is not yet wiped from the file"
     labelled(console(), rows.items())
+
+
+def _print_usage(usage: Usage) -> None:
+    from .layout import heading, labelled
+
+    out = console()
+    notes = f"{usage.notes:,} ({usage.never_found:,} never found, {usage.never_used:,} never used)"
+    labelled(out, [
+        ("notes", notes),
+        ("searches", f"{usage.searches:,} logged, {usage.reported:,} with known use"),
+        ("duplicates", f"{len(usage.duplicates):,} groups" if usage.duplicates else "none"),
+        ("contradictions", f"{usage.contradictions:,}"),
+    ])  # fmt: skip
+    for title, rows in (
+        ("most used", [(row.note, f"{row.text} (used {row.used}, found {row.found})") for row in usage.most_used]),
+        ("never found", [(row.note, row.text) for row in usage.unused]),
+        ("derived from notes that have changed", [(row.note, row.text) for row in usage.stale]),
+        ("duplicates", [(ids[0], ", ".join(ids[1:])) for ids in usage.duplicates]),
+        ("largest sessions",
+         [(row.session or "none", f"{row.notes:,} notes, {row.characters:,} characters") for row in usage.sessions]),
+    ):  # fmt: skip
+        if rows:
+            heading(out, (title, "bold"))
+            labelled(out, rows)
 
 
 def _size(store: str) -> int | None:

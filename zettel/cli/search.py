@@ -155,6 +155,7 @@ def feedback(
     search_id: str = typer.Argument(metavar="SEARCH", help="The search_id of its hits, from search --json."),
     used: list[str] = typer.Argument(None, metavar="[ID]...", help="The useful notes; leave out if none was useful."),
     outcome: str | None = typer.Option(None, "--outcome", help="Outcome of the task: success or failure."),
+    answer: str | None = typer.Option(None, "--answer", help="The answer, in place of the notes that it used."),
 ) -> None:
     """Report which notes of a search were useful. They decay later than others. The last report for a search counts.
 
@@ -162,11 +163,18 @@ def feedback(
     Examples:
       zettel feedback s_7c21… n_3f9a…
       zettel feedback s_7c21… n_3f9a… n_b5d0… --outcome success
+      zettel feedback s_7c21… --answer "In the boathouse."
     """
     options = common(ctx)
     checked_outcome: Any = outcome  # the memory validates it
+    if used and answer is not None:
+        raise InvalidInput("pass either the useful notes or --answer")
     with options.memory() as memory:
-        memory.feedback(search_id, used or [], checked_outcome)
+        if answer is None:
+            memory.feedback(search_id, used or [], checked_outcome)
+        else:
+            memory.feedback(search_id, None, checked_outcome, answer=answer)
+            used = next((list(search.used or ()) for search in memory.searches() if search.id == search_id), [])
     if options.json:
         print_json({"search_id": search_id, "used": used or [], "outcome": outcome})
     else:

@@ -1,14 +1,21 @@
 """Records feedback on a search: the useful hits, and the outcome of the task.
 
-The search log stores it for learning. Counts per note make a useful note stronger (``zettel.scoring.strength``).
+The caller names the useful hits, or passes the answer, and ``zettel.core.used_notes`` finds them. The search log stores
+them for learning. Counts per note make a useful note stronger (``zettel.scoring.strength``).
+
+No writer raises its own notes: feedback requires a principal of full trust, and notes on probation gain nothing.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
+from zettel.core.authority import is_on_probation, require_full_trust
+from zettel.core.follow_ups import new_job
+from zettel.core.used_notes import used_notes
 from zettel.errors import InvalidInput, NotFound
-from zettel.model import LoggedSearch, NoteUse, Outcome, Proved, Scope
+from zettel.model import JobKind, LoggedSearch, Note, NoteUse, Outcome, Proved, Scope
 from zettel.ports.operations import Op, PutFeedback, PutNoteUse
 
 if TYPE_CHECKING:
@@ -19,6 +26,10 @@ if TYPE_CHECKING:
     from zettel.core.search_log import SearchLogBuffer
     from zettel.ports import GraphStore, ScopeState
 
+PREFERENCES = "preferences"
+"""Key of the learned preferences of a scope among its cached answers (``PutAnswer``)."""
+REPORTS = 50
+"""Reports in one process after which a scope learns from them again, see ``zettel.jobs.tune_job``."""
 LOGGED = 10_000
 """Logged searches per scope: some tens of megabytes, and more than a scorer needs to learn from."""
 
@@ -30,36 +41,67 @@ class FeedbackRecorder:
         self._store = store
         self._commits = commits
         self._log = log
+        self._reports: Counter[str] = Counter()
 
-    async def record(self, scope: Scope, search: str, used: Iterable[str], outcome: Outcome | None) -> None:
+    async def record(
+        self, scope: Scope, search: str, used: Iterable[str] | None, outcome: Outcome | None, answer: str | None = None
+    ) -> None:
         """Record the useful hits of a search, in place of earlier feedback on it.
 
-        Raises ``NotFound`` for a search that is not in the log, ``InvalidInput`` for a note that is not a hit.
+        Without ``used`` they are the hits that ``answer`` used. If it used none, or if somebody has named the useful
+        hits, nothing changes. Raises ``NotFound`` for a search that is not in the log, ``InvalidInput`` for a note that
+        is not a hit, and ``PermissionDenied`` below full trust.
         """
         if isinstance(used, str):
             raise InvalidInput("used takes a list of note ids: used=[hit.note.id]")
+        if (used is None) == (answer is None):
+            raise InvalidInput("pass either used, the ids of the useful notes, or answer, the text that used them")
         if outcome not in (None, *get_args(Outcome)):
             raise InvalidInput(f"outcome={outcome!r}: say success or failure, or leave it out")
-        ids = tuple(dict.fromkeys(used))
+        require_full_trust("reports which notes were useful")
+        named = None if used is None else tuple(dict.fromkeys(used))
         await self._log.flush()
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             before = await self._store.search_logged(scope, search)
             if before is None:
                 raise NotFound(f"the log of searches of {scope}", [search])
-            hits = {hit.note for hit in before.hits}
-            if unknown := [id for id in ids if id not in hits]:
+            hits = [hit.note for hit in before.hits]
+            if unknown := [id for id in named or () if id not in hits]:
                 raise InvalidInput(f"{', '.join(unknown)}: not among the notes that search {search} found")
-            after = before.model_copy(update={"used": ids, "outcome": outcome})
+            notes = await self._store.notes(scope, hits)
+            if answer is not None:
+                if before.used is not None and not before.inferred:
+                    return []
+                texts = {id: notes[id].content for id in hits if id in notes and is_source(notes[id])}
+                ids = tuple(used_notes(answer, before.question, texts))
+                if not ids:
+                    return []
+            else:
+                ids = named or ()
+            after = before.model_copy(update={"used": ids, "outcome": outcome, "inferred": answer is not None})
             if after == before:
                 return []
             clock.next()
-            notes = sorted({*(before.used or ()), *ids})
-            uses = await self._store.note_uses(scope, notes)
-            puts = [PutNoteUse(id, counted(uses[id], id, before, after, clock.recorded_at)) for id in notes]
-            return [PutFeedback(after), *puts]
+            changed = sorted(
+                id for id in {*(before.used or ()), *ids} if id in notes and not is_on_probation(notes[id])
+            )
+            uses = await self._store.note_uses(scope, changed)
+            puts = [PutNoteUse(id, counted(uses[id], id, before, after, clock.recorded_at)) for id in changed]
+            is_due = self._reports[scope.key] + 1 >= REPORTS
+            jobs = [new_job(scope, JobKind.TUNE, clock.now, version=clock.seq)] if is_due else []
+            return [PutFeedback(after), *puts, *jobs]
 
-        await self._commits.commit(scope, plan)
+        if await self._commits.commit(scope, plan):
+            self._reports[scope.key] = (self._reports[scope.key] + 1) % REPORTS
+
+
+def is_source(note: Note) -> bool:
+    """Return whether an answer can rest on a note. Earlier answers only repeat their sources; questions state nothing.
+
+    So a model cannot raise its own words by repeating them.
+    """
+    return note.role != "assistant" and not note.content.rstrip().endswith("?")
 
 
 def counted(use: NoteUse, note: str, before: LoggedSearch, after: LoggedSearch, now: datetime) -> NoteUse:
@@ -80,9 +122,8 @@ def training_searches(searches: Sequence[LoggedSearch]) -> list[LoggedSearch]:
 
 def count_search(proved: dict[str, Proved], search: LoggedSearch) -> None:
     """Add one search to the counts of notes, as ``GraphStore.proved`` returns them."""
-    if search.used is None:
-        return
-    good = set() if search.outcome == "failure" else set(search.used)
+    good = set() if search.outcome == "failure" else set(search.used or ())
     for note in {hit.note for hit in search.hits}:
-        before = proved.get(note, Proved(0, 0))
-        proved[note] = Proved(before.shown + 1, before.good + (note in good))
+        before = proved.get(note, Proved())
+        shown = before.shown + (search.used is not None)
+        proved[note] = Proved(shown, before.good + (note in good), before.found + 1)

@@ -16,6 +16,7 @@ from zettel.core.authority import require_authority, require_full_trust
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_PEOPLE
 from zettel.core.drafts import annotate
+from zettel.core.feedback import PREFERENCES
 from zettel.core.fold import fold, live_revisions
 from zettel.core.follow_ups import FollowUps, new_job
 from zettel.core.merges import apply_planned, followers, histories_after, merge_versions, rests_on
@@ -26,7 +27,7 @@ from zettel.core.vectors import Vectors
 from zettel.errors import InvalidInput, NotFound
 from zettel.model import CallKind, Cause, JobKind, Kind, Note, Revision, Scope
 from zettel.ports import Annotator, GraphStore, NoteHistory, Passage, ScopeState, Written
-from zettel.ports.operations import Op, PutRevision
+from zettel.ports.operations import Op, PutAnswer, PutRevision
 from zettel.ports.query import Filter
 
 PAGE = 500
@@ -262,6 +263,8 @@ class Quarantiner:
         for note in changed:
             if not note.archived and note.id not in indexed:
                 follow += self._follow_ups.of_index(scope, note, clock.now, self._vectors.later)
+        if await self._store.answer(scope, PREFERENCES):  # learned with the notes that are now in quarantine
+            follow.append(PutAnswer(PREFERENCES, "", ()))
         return [*puts, *follow]
 
 

@@ -30,6 +30,8 @@ BUFFERED = 1_000
 """Searches in memory at most; then the oldest are dropped."""
 QUESTION_CHARACTERS = 2_000
 """Logged beginning of a question: a longer one is a pasted document, and its beginning identifies it."""
+WITH_FEATURES = 10
+"""First hits that are logged with their features. The searches of an adapter have dozens of hits."""
 WRITTEN_AFTER = 5.0
 """Seconds until the buffer is written, unless ``flush`` comes first."""
 
@@ -112,8 +114,10 @@ def _record(search: PendingSearch, guard: SecretGuard) -> LoggedSearch:
                 note=hit.note.id,
                 version=hit.note.version,
                 score=hit.score,
-                features={name: round(value, 4) for name, value in zip(search.names, row, strict=True) if value},
+                features={name: round(value, 4) for name, value in zip(search.names, row, strict=True) if value}
+                if place < WITH_FEATURES
+                else {},
             )
-            for hit, row in zip(search.hits, search.features.tolist(), strict=True)
+            for place, (hit, row) in enumerate(zip(search.hits, search.features.tolist(), strict=True))
         ),
     )

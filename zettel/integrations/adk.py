@@ -24,6 +24,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra("the memory service for ADK", "adk") from error
 
 from zettel.core.arguments import checked, require_storable
+from zettel.integrations.conversation_turns import report_answer
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.recalled_text import MIN_WORDS, RecalledNotes, normalized, only_repeats
 from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
@@ -45,6 +46,8 @@ USER = "user"
 """The author of the user's events."""
 RECALLING_TOOLS = READ_TOOLS | {"load_memory"}
 """Tools whose answers contain stored memories."""
+SEARCHES = 20
+"""Searches of a scope whose use is reported when the session is stored, the most recent ones."""
 SCOPES = 100
 """Scopes whose recalled notes and tools are cached, the most recent ones."""
 
@@ -53,7 +56,7 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
     """The memory of all apps and users in a ``Memory`` or ``AsyncMemory``: ``Runner(..., memory_service=this)``.
 
     A search returns at most ``k`` notes. The service caches them, so that it does not store an answer that only repeats
-    them. Raises ``InvalidInput``.
+    them, and reports which of them the session's answers used. Raises ``InvalidInput``.
     """
 
     def __init__(self, memory: AnyMemory, *, k: int = HITS) -> None:
@@ -61,6 +64,7 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
         self._memory = memory
         self._k = k
         self._recalled: LRUCache[Scope, RecalledNotes] = LRUCache(SCOPES)
+        self._offered: LRUCache[Scope, list[str]] = LRUCache(SCOPES)
 
     def scope(self, app_name: str, user_id: str) -> Scope:
         """Return the scope of an app and a user. Raises ``InvalidInput`` for empty names."""
@@ -108,12 +112,12 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
         scope = self.scope(app_name, user_id)
         if not query.strip():
             return SearchMemoryResponse()
-        hits = await _ADAPTER.run_async(
-            self._memory, lambda memory: memory.search(query, self._k, log=False, scope=scope)
-        )
+        hits = await _ADAPTER.run_async(self._memory, lambda memory: memory.search(query, self._k, scope=scope))
         recalled = self._recalled_in(scope)
         for hit in reversed(hits):
             recalled.add(hit.note)
+        if hits and hits[0].search_id is not None:
+            self._offered[scope] = [*self._offered.get(scope, ()), hits[0].search_id][-SEARCHES:]
         return SearchMemoryResponse(memories=[_entry_of(hit) for hit in hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
@@ -141,6 +145,11 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
             await _ADAPTER.run_async(
                 self._memory, lambda memory: memory.add_many_report(events, on_conflict="skip", scope=scope)
             )
+        answer = "\n".join(_words(event.content) for event in adk_events if event.author != USER and event.content)
+        if answer:
+            for id in self._offered.pop(scope, ()):
+                report = partial(report_answer, search_id=id, answer=answer, scope=scope)
+                await _ADAPTER.run_async(self._memory, report)
 
 
 def memory_tools(memory: AnyMemory, *, read_only: bool = False) -> list[BaseTool]:

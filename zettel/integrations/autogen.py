@@ -16,13 +16,13 @@ try:
     from autogen_core import CancellationToken, Component
     from autogen_core import memory as core
     from autogen_core.model_context import ChatCompletionContext
-    from autogen_core.models import LLMMessage, SystemMessage, UserMessage
+    from autogen_core.models import AssistantMessage, LLMMessage, SystemMessage, UserMessage
     from autogen_core.tools import BaseTool, ParametersSchema, ToolSchema
 except ModuleNotFoundError as error:
     raise MissingExtra("the memory for AutoGen", "autogen") from error
 
 from zettel.async_memory import AsyncMemory
-from zettel.integrations.conversation_turns import tokens_left
+from zettel.integrations.conversation_turns import report_answer, tokens_left
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.note_access import event_fields
 from zettel.integrations.recalled_text import normalized
@@ -95,6 +95,7 @@ class ZettelMemory(core.Memory, Component[ZettelMemoryConfig]):  # type: ignore[
         self._max_tokens = max_tokens
         self._hit_tokens = tokens_left(max_tokens, f"{HEADING}\n")
         self._opened: Memory | None = None
+        self._offered: str | None = None
 
     async def add(self, content: core.MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
         """Store a text, or a dict as JSON.
@@ -125,14 +126,16 @@ class ZettelMemory(core.Memory, Component[ZettelMemoryConfig]):  # type: ignore[
         """Add memories about the last user message to the context, as a system message.
 
         Memories that the context already contains and notes that look like instructions to a model are left out.
-        Returns the memories that were added.
+        Returns the memories that were added. The next call reports which of them the agent's answer used.
         """
         messages = await model_context.get_messages()
+        await self._report(messages)
         question = _question(messages)
         hits: list[Hit] = []
         if question:
             context = normalized(" ".join(str(message.content) for message in messages))
             candidates = await self._search(question, current_only=not asks_about_past(question))
+            self._offered = candidates[0].search_id if candidates else None
             new = [hit for hit in candidates if not hit.note.flags and not self._is_in(hit, context)]
             packed = pack(new, self._hit_tokens)
             if packed:
@@ -173,8 +176,17 @@ class ZettelMemory(core.Memory, Component[ZettelMemoryConfig]):  # type: ignore[
         forms = (hit.note.content, pack([hit], self._hit_tokens // 2))
         return any(normalized(form) in text for form in forms if form)
 
+    async def _report(self, messages: Sequence[LLMMessage]) -> None:
+        """Report what the last answer used of the memories that were offered for it."""
+        last = next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
+        if self._offered is not None and last is not None and isinstance(last.content, str):
+            search_id, answer, self._offered = self._offered, last.content, None
+            await _ADAPTER.run_async(
+                self._memory, lambda memory: report_answer(memory, search_id, answer, self._scope)
+            )
+
     async def _search(self, question: str, **search: Any) -> list[Hit]:
-        options: dict[str, Any] = {"k": self._k, "log": False, "scope": self._scope, **search}
+        options: dict[str, Any] = {"k": self._k, "scope": self._scope, **search}
         return await _ADAPTER.run_async(self._memory, lambda memory: memory.search(question, **options))
 
 

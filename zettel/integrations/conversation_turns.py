@@ -2,7 +2,8 @@
 
 A call contains the whole conversation; only the user messages after the last answer are new. They are stored before
 the call, so that a failing model does not lose them, and once even if the call is repeated. The answer is stored when
-it is complete. Sentences that only repeat recalled memories are not stored.
+it is complete. Sentences that only repeat recalled memories are not stored. The notes that the answer used are reported
+to the memory, which learns from them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from functools import cached_property
 from itertools import takewhile
@@ -18,7 +20,7 @@ from typing import Any, NamedTuple
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_name
-from zettel.errors import InvalidInput
+from zettel.errors import InvalidInput, NotFound, PermissionDenied
 from zettel.integrations.core_memory import acore
 from zettel.integrations.json_values import storable_text
 from zettel.integrations.recalled_text import MIN_WORDS, RecalledNotes, normalized
@@ -91,9 +93,7 @@ class Conversation:
         hits: list[Hit] = []
         if question.strip():
             current = not asks_about_past(question)
-            hits = await memory.search(
-                question, CONTEXT_HITS, now=now, current_only=current, log=False, scope=self._scope
-            )
+            hits = await memory.search(question, CONTEXT_HITS, now=now, current_only=current, scope=self._scope)
         core = await acore(memory, max(1, int(self._max_tokens * OPENING_SHARE)), scope=self._scope)
         present = "\n".join(normalized(text) for text in [*(message.text for message in texts), core])
         new = [hit for hit in hits if not hit.note.flags and normalized(hit.note.content) not in present]
@@ -116,18 +116,33 @@ class Conversation:
         return Turn(with_memory(messages, recalled), key, opens, context)
 
     async def end(self, turn: Turn, answer: str, memory: AsyncMemory) -> None:
-        """Store the new sentences of the model's answer. Raises what ``add_many`` raises."""
+        """Store the new sentences of the model's answer, and report the notes that it used.
+
+        Raises what ``add_many`` and ``feedback`` raise.
+        """
         now = datetime.now(timezone.utc)
         text = turn.context.without(storable_text(answer))
         await self._remember("assistant", [(self._assistant, text)], now, memory)
         if turn.opens:  # a later conversation may begin with the same message
             self._seen_calls.pop(turn.key, None)
+        await report_answer(memory, turn.context.search_id, answer, self._scope)
 
     async def _remember(self, role: Role, texts: Iterable[tuple[str, str]], now: datetime, memory: AsyncMemory) -> None:
         events = [{"content": text, "speaker": speaker, "role": role, "occurred_at": now, "session": self._session}
                   for speaker, text in texts if text.strip()]  # fmt: skip
         if events:
             await memory.add_many(events, scope=self._scope)
+
+
+async def report_answer(memory: AsyncMemory, search_id: str | None, answer: str, scope: Scope | None) -> None:
+    """Report to the memory which hits of a search an answer used.
+
+    Reports nothing for a search that has left the log, and for a principal below full trust. Raises what ``feedback``
+    raises.
+    """
+    if search_id is not None and answer.strip():
+        with suppress(NotFound, PermissionDenied):
+            await memory.feedback(search_id, answer=storable_text(answer), scope=scope)
 
 
 def tokens_left(max_tokens: int, heading: str) -> int:
@@ -139,10 +154,11 @@ def tokens_left(max_tokens: int, heading: str) -> int:
 
 
 class RecalledContext:
-    """The memories recalled for one call: the search ``hits`` and the ``core`` memory."""
+    """The memories recalled for one call: the search ``hits``, the id of that search, and the ``core`` memory."""
 
     def __init__(self, hits: Sequence[Hit], core: str, user: str) -> None:
         self._hits, self._core, self._user = hits, core, user
+        self.search_id = hits[0].search_id if hits else None
 
     def without(self, text: str, own: bool = False) -> str:
         """Return the sentences of a text that were not recalled.

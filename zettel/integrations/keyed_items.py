@@ -100,9 +100,11 @@ class KeyedItems:
         ``accept`` maps a hit, possibly a later part of a long item, to the note to return, or to None. ``selective``
         means that it rejects many hits.
         """
-        k = max(count, SELECTIVE_HITS) if selective else count
+        k = first = max(count, SELECTIVE_HITS) if selective else count
         while True:
-            hits = await self.memory.search(question, k, filter=where, archived=True, log=False, scope=self.scope)
+            hits = await self.memory.search(
+                question, k, filter=where, archived=True, log=k == first, scope=self.scope
+            )
             accepted: dict[str, tuple[Note, float]] = {}
             for hit in hits:
                 if hit.note.archived and hit.note.part > 0:  # belongs to a former, longer version

@@ -62,9 +62,9 @@ class MemoryHooks:
     post_model_hook=hooks.after)`` or as two nodes of your own graph.
 
     ``before`` stores the user's last messages and recalls memories for the model only (``llm_input_messages``).
-    ``after`` stores the model's answer. Recalled text never enters the state and is not stored again. ``session`` names
-    the conversation, by default the graph's ``thread_id``. ``user`` and ``assistant`` name the speakers. Raises
-    ``InvalidInput``.
+    ``after`` stores the model's answer and reports the notes that it used. Recalled text never enters the state and is
+    not stored again. ``session`` names the conversation, by default the graph's ``thread_id``. ``user`` and
+    ``assistant`` name the speakers. Raises ``InvalidInput``.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class MemoryHooks:
         """Recall memories for the user's last message."""
         last = next((message for message in reversed(messages) if message.type == "human"), None)
         question = "" if last is None else storable_text(text_of(last.content))
-        hits = await memory.search(question, CONTEXT_HITS, log=False, scope=self._scope) if question.strip() else []
+        hits = await memory.search(question, CONTEXT_HITS, scope=self._scope) if question.strip() else []
         return RecalledContext(hits, await acore(memory, self._core_tokens, scope=self._scope), self._user)
 
     def _session_of(self, config: RunnableConfig) -> str:

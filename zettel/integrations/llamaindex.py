@@ -23,7 +23,7 @@ except ModuleNotFoundError as error:
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import checked
-from zettel.integrations.conversation_turns import HEAD, RecalledContext, tokens_left
+from zettel.integrations.conversation_turns import HEAD, RecalledContext, report_answer, tokens_left
 from zettel.integrations.json_values import storable_text
 from zettel.integrations.note_access import event_fields
 from zettel.integrations.recalled_text import normalized
@@ -51,8 +51,9 @@ class ZettelMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
 
     ``aget`` stores the new messages of the chat history and recalls memories for the last user message, in at most
     ``max_tokens``. ``aput`` stores messages that leave the history. Each message is stored once; recalled sentences in
-    an answer are left out. ``session`` names the session, by default LlamaIndex's ``session_id``. ``user`` and
-    ``assistant`` name the speakers; ``fields`` are those of every block. Raises ``InvalidInput``.
+    an answer are left out, and the notes that it used are reported. ``session`` names the session, by default
+    LlamaIndex's ``session_id``. ``user`` and ``assistant`` name the speakers; ``fields`` are those of every block.
+    Raises ``InvalidInput``.
     """
 
     name: str = "zettel"
@@ -112,7 +113,7 @@ class ZettelMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
             return ""
         now = datetime.now(timezone.utc)
         current = not asks_about_past(question)
-        hits = await memory.search(question, CONTEXT_HITS, now=now, current_only=current, log=False, scope=self._scope)
+        hits = await memory.search(question, CONTEXT_HITS, now=now, current_only=current, scope=self._scope)
         history = "\n".join(normalized(message.content or "") for message in messages)
         new = [hit for hit in hits if not hit.note.flags and normalized(hit.note.content) not in history]
         packed = pack(new, self._max_tokens)
@@ -145,6 +146,8 @@ class ZettelMemoryBlock(BaseMemoryBlock[str]):  # type: ignore[misc]
             if id not in self._remembered:
                 ids.append(id)
                 events += self._event(id, session, role, text)
+                if role == "assistant" and session in self._contexts:
+                    await report_answer(memory, self._contexts[session].search_id, text, self._scope)
         if events:
             await memory.add_many_report(events, on_conflict="skip", scope=self._scope)
         self._remembered |= dict.fromkeys(ids)
@@ -172,14 +175,15 @@ class ZettelRetriever(BaseRetriever):  # type: ignore[misc]
 
     It returns at most ``k`` notes and leaves out notes that look like instructions to a model; ``search`` are further
     arguments of ``Memory.search``. A node has the id and the metadata of its note, and ``role``, ``title``,
-    ``occurred_at`` and ``session`` if known. With an ``AsyncMemory`` only ``aretrieve`` works. Raises ``InvalidInput``.
+    ``occurred_at`` and ``session`` if known. Its ``search_id``, which models do not see, is for ``Memory.feedback``.
+    With an ``AsyncMemory`` only ``aretrieve`` works. Raises ``InvalidInput``.
     """
 
     def __init__(self, memory: AnyMemory, *, scope: Scope | None = None, k: int = HITS, **search: Any) -> None:
         require_memory(memory)
         super().__init__()
         self._memory = memory
-        self._search: dict[str, Any] = {"log": False, "k": k, "scope": scope or memory.scope} | search
+        self._search: dict[str, Any] = {"k": k, "scope": scope or memory.scope} | search
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return _ADAPTER.run_sync(self._memory, partial(self._find, query_bundle))
@@ -194,7 +198,14 @@ class ZettelRetriever(BaseRetriever):  # type: ignore[misc]
 
 def _node(hit: Hit) -> NodeWithScore:
     note = hit.note
-    node = TextNode(id_=note.id, text=note.content, metadata={**note.metadata, **event_fields(note)})
+    search = {} if hit.search_id is None else {"search_id": hit.search_id}
+    node = TextNode(
+        id_=note.id,
+        text=note.content,
+        metadata={**note.metadata, **event_fields(note), **search},
+        excluded_llm_metadata_keys=list(search),
+        excluded_embed_metadata_keys=list(search),
+    )
     return NodeWithScore(node=node, score=hit.score)
 
 

@@ -1,12 +1,13 @@
 """A ``Session`` for the OpenAI Agents SDK (package ``agents``): stores a conversation item by item, as a memory.
 
 Searches find the messages of users and agents, in this and in later sessions. Tool calls, tool answers and reasoning
-are returned exactly but archived, and so are answers that only repeat what a tool recalled.
+are returned exactly but archived, and so are answers that only repeat what a tool recalled. The session reports to the
+memory which recalled notes an answer used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
@@ -21,6 +22,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra("the session for OpenAI Agents", "openai-agents") from error
 
 from zettel.core.arguments import checked, require_storable
+from zettel.integrations.conversation_turns import report_answer
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.note_access import delete_existing
 from zettel.integrations.recalled_text import only_repeats
@@ -96,12 +98,15 @@ class ZettelSession:
     async def _add(self, memory: AsyncMemory, events: list[Event]) -> None:
         before = await self._items(memory, RECENT)
         ids = await memory.add_many(events, scope=self._scope)
-        recalled = _recalled([*before, *(cast(TResponseInputItem, event.payload) for event in events)])
+        items = [*before, *(cast(TResponseInputItem, event.payload) for event in events)]
+        recalled = _recalled(items)
         for id, event in zip(ids, events, strict=True):
             if event.speaker not in SPEAKERS or (
                 event.speaker == "assistant" and only_repeats(event.content, recalled)
             ):
                 await self._archive(memory, id)
+        for search_id, answer in _answered(items, len(before)):
+            await report_answer(memory, search_id, answer, self._scope)
 
     async def _archive(self, memory: AsyncMemory, id: str) -> None:
         """Archive an item that was just added; concurrent changes by others are not an error."""
@@ -179,3 +184,15 @@ def _recalled(items: Iterable[Any]) -> list[dict[str, Any]]:
             answer = parsed(item.get("output"))
             answers += [answer] if isinstance(answer, dict) else []
     return answers
+
+
+def _answered(items: Sequence[Any], first: int) -> Iterator[tuple[str, str]]:
+    """Yield each search of a memory tool with the agent's next message, for the messages from ``items[first]`` on."""
+    start = 0
+    for place, item in enumerate(items):
+        if item.get("type", "message") == "message" and item.get("role") == "assistant":
+            if place >= first:
+                for answer in _recalled(items[start:place]):
+                    if "search_id" in answer:
+                        yield str(answer["search_id"]), content_of(item.get("content")).text
+            start = place + 1

@@ -111,6 +111,16 @@ class History(Arguments):
     id: Id
 
 
+class Report(Arguments):
+    search_id: str = Field(description="The search_id of the answer of search_memories. It begins with s_.")
+    used: list[str] = Field(
+        max_length=MOST_HITS, description="Ids of the memories of this search that you used; none: an empty list."
+    )
+    outcome: Literal["success", "failure"] | None = Field(
+        None, description="Whether the task that you searched for succeeded, if you know it."
+    )
+
+
 def schema_of(model: type[Arguments]) -> dict[str, Any]:
     """Return a flat JSON schema of a tool's arguments, without titles.
 

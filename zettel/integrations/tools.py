@@ -159,11 +159,17 @@ class _Operations:
     async def search(self, memory: AsyncMemory, args: tool_arguments.Search) -> Answer:
         hits = await memory.search(
             args.query, args.limit, speaker=args.who, since=args.since, until=args.until, as_of=args.as_of,
-            tags=args.tags, archived=args.archived, log=False, restore_decayed=not self._read_only, scope=self._scope,
+            tags=args.tags, archived=args.archived, log=not self._read_only, restore_decayed=not self._read_only,
+            scope=self._scope,
         )  # fmt: skip
         for hit in hits:
             self._recalled.add(hit.note)
-        return {"already_stored": True, "memories": tool_answers.search_answer(hits)}
+        search = {"search_id": hits[0].search_id} if hits and hits[0].search_id else {}
+        return {"already_stored": True, **search, "memories": tool_answers.search_answer(hits)}
+
+    async def report(self, memory: AsyncMemory, args: tool_arguments.Report) -> Answer:
+        await memory.feedback(args.search_id, args.used, args.outcome, scope=self._scope)
+        return {"recorded": True, "search_id": args.search_id}
 
     async def query(self, memory: AsyncMemory, args: tool_arguments.Query) -> Answer:
         conditions: dict[str, Any] = {
@@ -384,6 +390,14 @@ SPECS = (
         tool_arguments.History,
         _Operations.history,
         reads_only=True,
+    ),
+    Spec(
+        "report_usefulness",
+        "Report which memories of one search you used in your answer, so that later searches rank such memories first. "
+        "Call it once after an answer for which you searched, with the search_id and the ids that you used; with an "
+        "empty list if none helped. Add the outcome if you know whether the task succeeded.",
+        tool_arguments.Report,
+        _Operations.report,
     ),
 )
 """All tools, in the order in which they are listed."""

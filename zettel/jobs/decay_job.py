@@ -28,6 +28,7 @@ from zettel.model import Cause, Job, JobKind, LinkType, NoteUse, Scope
 from zettel.ports import GraphStore, NoteHistory, ScopeState
 from zettel.ports.operations import Op, PutRevision
 from zettel.ports.settings import DecayPolicy
+from zettel.scoring.strength import with_weak_use
 
 PAGE = 200
 """Notes checked and archived per transaction."""
@@ -76,7 +77,7 @@ class DecayJob(JobHandler):
 
     async def _archive(self, scope: Scope, ids: Sequence[str], clock: Clock) -> list[PutRevision]:
         notes = await self._store.notes(scope, ids)
-        uses = Rows(await self._store.note_uses(scope, list(notes)))
+        uses = Rows(await self._uses(scope, list(notes)))
         ends, needed = await self._neighbors(scope, notes)
         now = clock.recorded_at
         candidates = [
@@ -87,7 +88,7 @@ class DecayJob(JobHandler):
         histories = Rows(await self._store.histories(scope, [note.id for note in candidates]) if candidates else {})
         merged = {id: _merged_with(history) for id, history in histories.items()}
         if merged_ids := sorted(set().union(*merged.values()) - uses.keys()):
-            uses |= await self._store.note_uses(scope, merged_ids)
+            uses |= await self._uses(scope, merged_ids)
         puts: list[PutRevision] = []
         for note in candidates:
             history = histories[note.id]
@@ -95,6 +96,11 @@ class DecayJob(JobHandler):
             if self._policy.fades(note, use, 0.0, now) and not is_reverted(history, JobKind.DECAY):
                 puts.append(revised(history, clock, Cause(by=JobKind.DECAY), {"archived": True, "faded": True}))
         return puts
+
+    async def _uses(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteUse]:
+        """Return the use of notes, also by the searches that found them."""
+        proved = await self._store.proved(scope, ids)
+        return {id: with_weak_use(use, proved.get(id)) for id, use in (await self._store.note_uses(scope, ids)).items()}
 
     async def _neighbors(self, scope: Scope, notes: Collection[str]) -> tuple[dict[str, set[str]], set[str]]:
         """Return the linked notes of each note, archived ones included, and the notes that others need."""

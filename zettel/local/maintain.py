@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from zettel.core.arguments import seconds
+from zettel.core.arguments import seconds, whole_number
 from zettel.errors import InvalidInput, NotFound, StoreError
 from zettel.local.local_memory import LocalMemory
-from zettel.model import Evolved, Job, JobKind, Scope
+from zettel.model import Evolved, Job, JobKind, Scope, Usage
 from zettel.ports import CypherStore
 
 if TYPE_CHECKING:
@@ -90,6 +90,14 @@ async def stats(memory: LocalMemory, *, scope: Scope | None = None) -> dict[str,
         "dimension": active.dim if active else info.dim,
         **await engine.store.counts(scope),
     }
+
+
+async def usage(memory: LocalMemory, limit: int = 10, *, scope: Scope | None = None) -> Usage:
+    from zettel.local.usage import usage_of
+
+    engine, scope = memory.use(scope)
+    await engine.searcher.log.flush()
+    return await usage_of(engine.store, scope, whole_number("limit", limit))
 
 
 async def _model_stats(engine: Engine, scope: Scope | None) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def _packed(question: str, search: dict[str, Any]) -> dict[str, Any]:
     from zettel.search.question_kind import asks_about_past
 
     about_past = search.get("as_of") is not None or (isinstance(question, str) and asks_about_past(question))
-    return {"k": CONTEXT_HITS, "log": False, "current_only": not about_past} | search
+    return {"k": CONTEXT_HITS, "current_only": not about_past} | search
 
 
 async def search_many(
@@ -88,7 +88,12 @@ async def search_many(
         if not isinstance(text, str):
             raise InvalidQuestion(f"a question must be a str, not {type(text).__name__}")
     queries = [SearchRequest(text=text, **common) for text in texts]
-    return await engine.searcher.search(scope, queries, *await memory.scorers(scorer, effort))
+    first, stages = await memory.scorers(scorer, effort)
+    if scorer is None and effort is None and memory.scorer is None:
+        from zettel.search.learned import learned_stages
+
+        stages = await learned_stages(engine.store, scope)
+    return await engine.searcher.search(scope, queries, first, stages)
 
 
 async def context(
@@ -201,17 +206,21 @@ async def examples(memory: LocalMemory, task: str, k: int = 3, *, scope: Scope |
 async def feedback(
     memory: LocalMemory,
     search_id: str,
-    used: Iterable[str],
+    used: Iterable[str] | None = None,
     outcome: Outcome | None = None,
     *,
+    answer: str | None = None,
     scope: Scope | None = None,
 ) -> None:
     engine, scope = memory.use(scope)
     require_id(scope, search_id)
-    note_ids = used if isinstance(used, str) else list_of("used", used, "note ids")
-    if not isinstance(note_ids, str):
-        note_ids = [await note_id_of(engine.store, scope, id) for id in note_ids]
-    await engine.feedback.record(scope, search_id, note_ids, outcome)
+    if answer is not None and not isinstance(answer, str):
+        raise InvalidInput(f"answer must be a str, not {type(answer).__name__}")
+    note_ids: Iterable[str] | None = used
+    if used is not None and not isinstance(used, str):
+        note_ids = [await note_id_of(engine.store, scope, id) for id in list_of("used", used, "note ids")]
+    await engine.feedback.record(scope, search_id, note_ids, outcome, answer)
+    engine.loop.wake()
 
 
 async def searches(memory: LocalMemory, *, scope: Scope | None = None) -> list[LoggedSearch]:
@@ -233,7 +242,7 @@ async def tune(
 
     require_torch("the memory decoder")
     from zettel.scoring.fusion import FusionScorer
-    from zettel.scoring.tuned import load_for_tuning
+    from zettel.scoring.tuned import load_for_tuning, save
     from zettel.scoring.tuning import tune
 
     engine, own = memory.use(scope)
@@ -248,6 +257,6 @@ async def tune(
     logs = [(await searches(memory, scope=each), partial(repeat, each)) for each in trained_on]
     tuned, report = await tune(scorer, logs, on_progress or (lambda stage, done, total: None))
     if report.accepted:
-        await anyio.to_thread.run_sync(tuned.save, into)
+        await anyio.to_thread.run_sync(save, tuned, into)
         memory.loaded_scorers.pop(f"decoder:{into}", None)
     return report

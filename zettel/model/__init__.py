@@ -33,6 +33,7 @@ from zettel.model.revisions import CallKind, Cause, CauseKind, Input, Revision
 from zettel.model.scope import Scope
 from zettel.model.searches import LoggedHit, LoggedSearch, Outcome, Proved
 from zettel.model.speakers import IMPLIED_ROLES, ROLES, Role, implied_role, with_speaker
+from zettel.model.usage import NoteUsage, SessionSize, Usage
 
 __all__ = [
     "EDITABLE",
@@ -75,6 +76,7 @@ __all__ = [
     "Neighbor",
     "Note",
     "NoteIndex",
+    "NoteUsage",
     "NoteUse",
     "OnConflict",
     "Outcome",
@@ -86,6 +88,7 @@ __all__ = [
     "Revision",
     "Role",
     "Scope",
+    "SessionSize",
     "Source",
     "Status",
     "Step",
@@ -95,6 +98,7 @@ __all__ = [
     "TimeRange",
     "Trait",
     "Tuned",
+    "Usage",
     "Why",
     "as_metadata_pairs",
     "event_text",

@@ -39,6 +39,7 @@ class JobKind(str, Enum):
     MERGE = "merge", -2
     REFLECT = "reflect", -2, False, True
     DECAY = "decay", -2
+    TUNE = "tune", -2
     REEMBED = "reembed", -3
     PURGE = "purge", -1
 

@@ -8,13 +8,15 @@ from zettel.model.base import Frozen, Moment
 
 
 class Proved(NamedTuple):
-    """The usefulness of a note in the searches that received feedback.
+    """The use of a note in the logged searches.
 
-    ``shown`` counts searches with the note among their hits, ``good`` those where it was useful without a failure.
+    Of the searches with feedback, ``shown`` counts those with the note among their hits, ``good`` those where it was
+    useful without a failure. ``found`` counts all searches with the note among their hits.
     """
 
-    shown: int
-    good: int
+    shown: int = 0
+    good: int = 0
+    found: int = 0
 
 
 Outcome = Literal["success", "failure"]
@@ -22,7 +24,7 @@ Outcome = Literal["success", "failure"]
 
 
 class LoggedHit(Frozen):
-    """A hit in the search log, with the note's version at that time; ``features`` are values times weights."""
+    """A hit in the search log, with the note's version at that time, and with features if it was among the first."""
 
     note: str
     version: int
@@ -33,7 +35,8 @@ class LoggedHit(Frozen):
 class LoggedSearch(Frozen):
     """A search with at least one hit, in the search log: its question, its hits (best first), and the feedback.
 
-    ``used`` are the ids of the useful notes, or None without feedback. ``scorer`` names the scorer of the search.
+    ``used`` are the ids of the useful notes, or None without feedback; ``inferred`` is True if zettel found them by
+    reading the answer. ``scorer`` names the scorer of the search.
     """
 
     id: str
@@ -43,3 +46,4 @@ class LoggedSearch(Frozen):
     hits: tuple[LoggedHit, ...]
     used: tuple[str, ...] | None = None
     outcome: Outcome | None = None
+    inferred: bool = False

@@ -127,7 +127,8 @@ class FinishJob:
 class PutAnswer:
     """Cache the answer of a model, so that the same request costs nothing again; replaces an earlier answer.
 
-    ``key`` is a keyed hash of the model and the whole request. ``notes`` are the notes whose text the request contains.
+    The learned preferences of a scope are cached in the same way, under ``zettel.core.feedback.PREFERENCES``. ``key``
+    is a keyed hash of the model and the whole request. ``notes`` are the notes whose text the request contains.
     The store skips the answer if one of these notes is missing: it may have been erased during the request.
     """
 

@@ -361,7 +361,7 @@ class SearchLog(Protocol):
         ...
 
     async def proved(self, scope: Scope, notes: Sequence[str]) -> dict[str, Proved]:
-        """Return the usefulness of notes by the log; only notes of searches that received feedback."""
+        """Return the use of notes by the log; only of notes that a logged search found."""
         ...
 
 

@@ -81,6 +81,7 @@ ROUTES: Mapping[str, Route] = {
     "cancel_job": Route("upkeep", "admin", "POST", "/v1/jobs/{id}/cancel", wire.JOB),
     "reembed": Route("upkeep", "admin", "POST", "/v1/reembed", wire.EMBEDDED),
     "stats": Route("upkeep", "read", "GET", "/v1/stats", wire.STATS),
+    "usage": Route("upkeep", "read", "GET", "/v1/usage", wire.USAGE),
     "check": Route("upkeep", "admin", "POST", "/v1/check", wire.PROBLEMS),
 }
 COMPOSED: Mapping[str, Route] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,9 @@ class MemoryDecoderScorer:
     """
 
     name = "decoder"
+    reads_pairs = True
+    most_odds = math.inf
+    reads_utility = True
 
     def __init__(
         self, model: MemoryDecoder, *, reads: int = READS, device: str | None = None, compile: bool = False

@@ -81,8 +81,11 @@ class DecoderInput(NamedTuple):
     is_conversation: bool = True  # False: no note belongs to a session, so they are documents
 
 
-def decoder_input(question: Question, shortlist: Shortlist) -> DecoderInput:
-    """Return the decoder's input for a question and its shortlist, which has at least one note."""
+def decoder_input(question: Question, shortlist: Shortlist, *, pairs: bool = True) -> DecoderInput:
+    """Return the decoder's input for a question and its shortlist, which has at least one note.
+
+    Without ``pairs`` the features of pairs are left out, (m, m, 0).
+    """
     candidates, rows = shortlist.candidates, shortlist.rows
     local = shortlist.first.local_score[rows].astype(np.float64)
     likelihood = np.exp(local - local.max())
@@ -102,7 +105,7 @@ def decoder_input(question: Question, shortlist: Shortlist) -> DecoderInput:
     return DecoderInput(
         notes=np.clip(notes, -10.0, 10.0).astype(np.float32),
         question=_question_features(question, shortlist, local, notes),
-        pairs=_pair_features(shortlist),
+        pairs=_pair_features(shortlist) if pairs else np.zeros((len(rows), len(rows), 0), np.float32),
         note_vectors=shortlist.vectors,
         question_vector=vector,
         embedder=shortlist.embedder,

@@ -6,7 +6,9 @@ topic. A linear model learns from a few dozen uses (see :mod:`zettel.scoring.tun
 
 from __future__ import annotations
 
+import json
 import zlib
+from base64 import b64decode, b64encode
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zettel.errors import ScorerError
-from zettel.model import Proved
+from zettel.model import TIME_MIN, Proved
 from zettel.scoring.decoder_inputs import NOTE_FEATURES
 from zettel.text.mood import Mood
 from zettel.text.statements import Matter, parse_sentences
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from zettel.ports.query import Floats, Shortlist
     from zettel.scoring.decoder_inputs import DecoderInput
 
-VERSION = 1
+VERSION = 2
 """Version of the list of traits. Weights belong to one version."""
 FILE = "taste.safetensors"
 SPEAKERS = 64
@@ -36,7 +38,7 @@ WORDING = (
     *(f"matter {matter.name}".lower() for matter in Matter), "length",
 )  # fmt: skip
 """Traits of the wording: 1 if any sentence has the trait, else 0. "length" is that of the note."""
-SCALES = {"features": 0.1, "vector": 1.5, "speaker": 6.0, "wording": 2.0, "utility": 1.0}
+SCALES = {"features": 0.1, "vector": 1.5, "speaker": 6.0, "wording": 2.0, "age": 2.0, "utility": 1.0}
 """Scale of each group of traits, which sets its strength under the shared penalty. Chosen on simulated feedback to our
 own conversations."""
 USEFUL_SHARE = 0.1
@@ -44,6 +46,7 @@ USEFUL_SHARE = 0.1
 PRIOR_SEARCHES = 2.0
 """Weight of the prior utility 0, in searches."""
 _CACHED_TEXTS = 4096
+_YEAR = 365.25 * 86_400_000_000.0  # microseconds
 
 
 class Preferences(NamedTuple):
@@ -63,6 +66,20 @@ class Preferences(NamedTuple):
         """The log-odds to add to those of the decoder, (m,)."""
         odds: Floats = traits(input, shortlist, utility, self.vector_dim, self.embedder) @ self.weights
         return odds
+
+    def to_text(self) -> str:
+        """Return the preferences as JSON, for ``from_text``."""
+        weights = b64encode(self.weights.astype("<f4").tobytes()).decode()
+        return json.dumps({"version": VERSION, **self._asdict(), "weights": weights})
+
+    @classmethod
+    def from_text(cls, text: str) -> Preferences | None:
+        """The inverse of ``to_text``; None for weights of another version."""
+        fields = json.loads(text)
+        if fields.pop("version") != VERSION:
+            return None
+        weights = np.frombuffer(b64decode(fields.pop("weights")), "<f4").astype(np.float32)
+        return cls(weights=weights, **fields) if weights.shape == (traits_count(fields["vector_dim"]),) else None
 
     def save(self, folder: Path) -> None:
         """Write FILE to an existing folder."""
@@ -102,7 +119,7 @@ class Preferences(NamedTuple):
 
 
 def traits_count(vector_dim: int) -> int:
-    return len(NOTE_FEATURES) + vector_dim + SPEAKERS + len(WORDING) + 1
+    return len(NOTE_FEATURES) + vector_dim + SPEAKERS + len(WORDING) + 2  # age and utility
 
 
 def traits(input: DecoderInput, shortlist: Shortlist, utility: Floats, vector_dim: int, embedder: str) -> Floats:
@@ -122,10 +139,22 @@ def traits(input: DecoderInput, shortlist: Shortlist, utility: Floats, vector_di
             SCALES["vector"] * (input.note_vectors if fits else np.zeros((m, vector_dim), np.float32)),
             SCALES["speaker"] * speaker,
             SCALES["wording"] * np.array([_wording(note.content) for note in shortlist.notes], np.float32),
+            SCALES["age"] * _age(shortlist)[:, None],
             SCALES["utility"] * utility[:, None],
         ],
         axis=1,
     ).astype(np.float32)
+
+
+def _age(shortlist: Shortlist) -> Floats:
+    """The age of each note in years, (m,), counted from the newest of the shortlist; undated notes have the mean."""
+    when = shortlist.candidates.occurred_at[shortlist.rows]
+    known = when != TIME_MIN
+    if not known.any():
+        return np.zeros(len(when), np.float32)
+    years = (when[known].max() - np.where(known, when, 0)) / _YEAR
+    ages: Floats = np.where(known, years, years[known].mean()).astype(np.float32)
+    return ages
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -1,4 +1,4 @@
-"""Ranks candidates by score: ties by ``seq``, one note per event."""
+"""Ranks candidates by score: of equals the newer first, one note per event."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class Ranked(NamedTuple):
 def rank(scores: Scores, candidates: Candidates, k: int, excluded: Bools | None = None) -> list[int]:
     """Rows of the ``k`` best pool notes that are not ``excluded``, best first; of an event only its best part."""
     rows = np.flatnonzero(candidates.pool if excluded is None else candidates.pool & ~excluded)
-    order = rows[np.lexsort((candidates.seq[rows], -scores.score[rows]))]
+    seq = candidates.seq[rows]
+    _, head, event = np.unique(candidates.event[rows], return_index=True, return_inverse=True)
+    newest = (seq, -seq[head][event], -candidates.occurred_at[rows])  # of equal parts the first
+    order = rows[np.lexsort((*newest, -scores.score[rows]))]
     _, first = np.unique(candidates.event[order], return_index=True)
     return [int(row) for row in order[np.sort(first)][:k]]
 

@@ -4,30 +4,27 @@ The forgetting curve of Ebbinghaus (1885) as in MemoryBank (Zhong et al. 2023, a
 the time since the last use, or since the note was recorded. It does not count from the event, so that imported old
 transcripts are fresh. S is the stability, which grows with each use.
 
-Weak notes rank slightly lower, and only in scopes with feedback: without it, age does not predict usefulness.
+Strength decides near-ties (``zettel.search.near_ties``) and which notes decay (``zettel.evolve.decay``). It never
+lowers a score: an old note may be the only one that answers.
 """
 
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from datetime import datetime
 
-    from zettel.model import NoteUse
-    from zettel.ports.query import Floats
+    from zettel.model import NoteUse, Proved
 
 STABILITY_DAYS = 90.0
 """S in days of an unused note, and its increase per use. MemoryBank has single days, for daily chats. An agent's memory
 should survive a season without questions."""
 FRESH = 0.5
-"""Strength from which a note has its full score: up to 62 days without use, 125 after one use."""
-FAINTEST = 0.8
-"""Factor on the score of a note of strength 0."""
+"""Strength below which a note may decay: after 62 days without use, 125 after one use."""
+FOUND_PER_USE = 10
+"""Searches that found a note and count as much as one use. The searches of a chat find dozens of notes and use few."""
 
 _DAY = 86_400.0
 
@@ -42,7 +39,6 @@ def strength(use: NoteUse, now: datetime) -> float:
     return math.exp(-days / (STABILITY_DAYS * (1 + use.times - use.failures)))
 
 
-def weights(strengths: Sequence[float]) -> Floats:
-    """Factors on the scores of notes, (n,): 1 from FRESH up, falling to FAINTEST at strength 0."""
-    share = np.minimum(np.array(strengths, np.float32) / np.float32(FRESH), np.float32(1.0))
-    return np.asarray(FAINTEST + (1.0 - FAINTEST) * share, np.float32)
+def with_weak_use(use: NoteUse, proved: Proved | None) -> NoteUse:
+    """Return the use of a note with the searches that found it, which weigh little (FOUND_PER_USE)."""
+    return use if proved is None else use._replace(times=use.times + proved.found // FOUND_PER_USE)

@@ -9,27 +9,27 @@ Dialogue Agents") learns a reranker from the citations of an answer. Here an age
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zettel.core.feedback import count_search, training_searches
+from zettel.core.authority import is_on_probation
+from zettel.core.feedback import count_search, is_source, training_searches
 from zettel.errors import InvalidInput
 from zettel.model import LoggedSearch, Proved, Tuned, to_micros
 from zettel.scoring.decoder_inputs import decoder_input
-from zettel.scoring.preferences import traits, utilities
+from zettel.scoring.preferences import Preferences, traits, utilities
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from numpy.typing import NDArray
-
+    from zettel.model import Note
     from zettel.ports.query import Bools, Floats, Question, Shortlist
     from zettel.scoring.tuned import TunedScorer
 
-    Vector = NDArray[np.float64]
     RepeatSearch = Callable[[LoggedSearch, "TraitRecorder"], Awaitable[object]]
     """Repeats a search with this reranker."""
     Progress = Callable[[str, int, int], None]
@@ -50,8 +50,9 @@ FOLDS = 5
 MIN_STANDARD_ERRORS = 1.0
 """Least gain, in standard errors, of accepted preferences. Weights learned from chance alone are worse than none, so 1
 suffices; 2 would refuse many real gains after a few hundred searches."""
-_MAX_LOG_SLOPE = 3.0  # bound of |ln a|, which limits the first step
-_MAX_STEPS = 100  # of L-BFGS, which converges earlier
+_FREE = 1e-3  # penalty of b
+_MIN_SLOPE = 0.05
+_LONGEST_STEP, _PRECISION, _MAX_STEPS = 4.0, 1e-3, 30  # of Newton's method, which converges in about eight
 
 
 class RatedSearch(NamedTuple):
@@ -106,14 +107,23 @@ class TraitRecorder:
             self.rated_search = await to_thread.run_sync(self._rate, question, shortlist)
         return [-np.arange(len(shortlist.rows), dtype=np.float32) for shortlist in shortlists]
 
+    def _teaches(self, note: Note) -> bool:
+        """Return whether a note counts as useful or useless.
+
+        Notes on probation do not, so that no writer can raise its own. Nor do notes that no answer can use.
+        """
+        return not is_on_probation(note) and (is_source(note) or not self._search.inferred)
+
     def _rate(self, question: Question, shortlist: Shortlist) -> RatedSearch | None:
         ids = [note.id for note in shortlist.notes]
         positions = {hit.note: position for position, hit in enumerate(self._search.hits, 1)}
-        rows = sorted((row for row, id in enumerate(ids) if id in positions), key=lambda row: positions[ids[row]])
+        teaching = [row for row, note in enumerate(shortlist.notes) if note.id in positions and self._teaches(note)]
+        rows = sorted(teaching, key=lambda row: positions[ids[row]])
         if not rows:
             return None
-        input, preferences = decoder_input(question, shortlist), self._scorer.preferences
-        utility = utilities(ids, self._proved)
+        preferences = self._scorer.preferences
+        input = decoder_input(question, shortlist, pairs=self._scorer.decoder.reads_pairs)
+        utility = utilities(ids, self._proved if self._scorer.wants_utility else {})
         values = traits(input, shortlist, utility, preferences.vector_dim, preferences.embedder)
         (decoder_odds,) = self._scorer.decoder.predict([input])
         odds = decoder_odds + values @ preferences.weights
@@ -127,11 +137,18 @@ class TraitRecorder:
         )  # fmt: skip
 
 
+def new_searches(
+    searches: Sequence[LoggedSearch], preferences: Preferences, most: int = MAX_SEARCHES
+) -> list[LoggedSearch]:
+    """Return the newest ``most`` searches that have feedback and are newer than the preferences."""
+    return [search for search in training_searches(searches) if to_micros(search.asked_at) > preferences.upto][-most:]
+
+
 async def rate_searches(
-    searches: Sequence[LoggedSearch], scorer: TunedScorer, repeat: RepeatSearch, progress: Progress
+    searches: Sequence[LoggedSearch], scorer: TunedScorer, repeat: RepeatSearch, progress: Progress, most: int
 ) -> list[RatedSearch]:
-    """Repeat the searches of one scope that have feedback and are newer than the scorer's preferences."""
-    new = [x for x in training_searches(searches) if to_micros(x.asked_at) > scorer.preferences.upto][-MAX_SEARCHES:]
+    """Repeat the searches of one scope that teach, see ``new_searches``."""
+    new = new_searches(searches, scorer.preferences, most)
     ids = {search.id for search in new}
     proved: dict[str, Proved] = {}
     rated: list[RatedSearch] = []
@@ -150,38 +167,40 @@ def fit_weights(searches: Sequence[RatedSearch]) -> Floats:
     """The change of the trait weights, (traits,).
 
     A logistic regression over the shown hits: y is 1 for a useful hit, p the propensity of its position, o the log
-    share of the tuned scorer, x the traits. It fits a > 0, b and w, and returns w:
+    share of the tuned scorer, x the traits. Newton's method fits a > 0, b and u = a w, and returns w:
 
-        sum(softplus(z) - y / p · z) + PENALTY (|w|² + ln² a),    z = a (o + x w) + b
+        sum(softplus(z) - y / p · z) + PENALTY (|w|² + (a - 1)²),    z = a (o + x w) + b
+
+    Each step takes the a of the step before for the penalty, so that its problem is convex.
 
     The expected value of y / p is 1 for a hit that would be useful if seen, and 0 for the others.
     """
-    from scipy.optimize import minimize
-
-    x = np.concatenate([search.traits for search in searches]).astype(np.float64)
-    o = np.concatenate([search.odds for search in searches]).astype(np.float64)
+    odds = np.concatenate([search.odds for search in searches])
+    rows = np.concatenate([search.traits for search in searches])
+    inputs = np.column_stack([odds, np.ones(len(odds), np.float32), rows]).astype(np.float32)
     target = np.concatenate([search.used * search.weight for search in searches]).astype(np.float64)
-    penalised = np.ones(2 + x.shape[1])
-    penalised[1] = 0.0  # b
+    prior = np.zeros(inputs.shape[1])
+    prior[0] = 1.0
+    penalty = np.full(inputs.shape[1], 2.0 * PENALTY)
+    penalty[1] = _FREE  # b
+    weights = prior.copy()
+    for _ in range(_MAX_STEPS):
+        penalty[2:] = 2.0 * PENALTY / max(float(weights[0]), _MIN_SLOPE) ** 2
+        z = inputs @ weights
+        chance = np.exp(-np.logaddexp(0.0, -z))
+        gradient = inputs.T @ (chance - target) + penalty * (weights - prior)
+        curvature = inputs.T @ (inputs * (chance * (1.0 - chance)).astype(np.float32)[:, None])
+        step = np.linalg.solve(curvature.astype(np.float64) + np.diag(penalty), gradient)
+        step *= min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-12))
+        weights -= step
+        if float(np.abs(step).max()) < _PRECISION:
+            break
+    change: Floats = (weights[2:] / max(float(weights[0]), _MIN_SLOPE)).astype(np.float32)
+    return change
 
-    def loss(parameters: Vector) -> tuple[float, Vector]:
-        a, b, w = np.exp(parameters[0]), parameters[1], parameters[2:]
-        inner = o + x @ w
-        z = a * inner + b
-        slope = np.exp(-np.logaddexp(0.0, -z)) - target
-        gradient = np.concatenate([[a * (slope @ inner), slope.sum()], a * (slope @ x)])
-        cost = np.logaddexp(0.0, z).sum() - target @ z + PENALTY * (penalised * parameters) @ parameters
-        return float(cost), gradient + 2.0 * PENALTY * penalised * parameters
 
-    bounds = [(-_MAX_LOG_SLOPE, _MAX_LOG_SLOPE)] + [(None, None)] * (1 + x.shape[1])
-    start = np.zeros(len(bounds))
-    fitted = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MAX_STEPS})
-    weights: Floats = fitted.x[2:].astype(np.float32)
-    return weights
-
-
-def cross_validate(searches: Sequence[RatedSearch]) -> GainEstimate:
-    """Estimate the gain of learning by cross-validation.
+def cross_validate(searches: Sequence[RatedSearch], most_odds: float = math.inf) -> GainEstimate:
+    """Estimate the gain of learning by cross-validation, with preferences of at most ``most_odds``.
 
     A hash of the question assigns each search to one of FOLDS parts. Weights learned from the other parts rank it. The
     gain of a useful hit is 1 / log2(1 + position among the shown hits) (Järvelin and Kekäläinen 2002), weighted by its
@@ -196,7 +215,9 @@ def cross_validate(searches: Sequence[RatedSearch]) -> GainEstimate:
             continue
         weights = fit_weights(train) if any(search.used.any() for search in train) else None
         for search in test:
-            after = search.odds if weights is None else search.odds + search.traits @ weights
+            after = search.odds
+            if weights is not None:
+                after = after + np.clip(search.traits @ weights, -most_odds, most_odds)
             rows.append((_gain(search, search.odds), _gain(search, after), float(search.weight[search.used].sum())))
     before, after, weight = np.array(rows).T
     total = weight.sum()
@@ -227,7 +248,7 @@ def update_preferences(
             f"too little feedback: {useful} searches{since} have a useful hit, and learning requires {MIN_SEARCHES}; "
             "report used notes with feedback"
         )
-    gain = cross_validate(searches)
+    gain = cross_validate(searches, scorer.decoder.most_odds)
     preferences = scorer.preferences._replace(
         weights=scorer.preferences.weights + fit_weights(searches),
         searches=scorer.preferences.searches + len(searches),
@@ -241,12 +262,20 @@ def update_preferences(
 
 
 async def tune(
-    scorer: TunedScorer, logs: Sequence[tuple[Sequence[LoggedSearch], RepeatSearch]], progress: Progress
+    scorer: TunedScorer,
+    logs: Sequence[tuple[Sequence[LoggedSearch], RepeatSearch]],
+    progress: Progress,
+    most: int = MAX_SEARCHES,
 ) -> tuple[TunedScorer, Tuned]:
-    """Tune on the logs of several scopes, each with the function that repeats its searches. Raises ``InvalidInput``."""
+    """Tune on the newest ``most`` searches of several scopes, each with the function that repeats its searches.
+
+    Raises ``InvalidInput``.
+    """
     from anyio import to_thread
 
-    rated = [search for searches, repeat in logs for search in await rate_searches(searches, scorer, repeat, progress)]
+    rated: list[RatedSearch] = []
+    for searches, repeat in logs:
+        rated += await rate_searches(searches, scorer, repeat, progress, most)
     asked_at = (to_micros(search.asked_at) for searches, _ in logs for search in training_searches(searches))
     upto = max(asked_at, default=0)
     progress("learning", 0, 1)

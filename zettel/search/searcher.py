@@ -21,19 +21,20 @@ from zettel.core.search_log import PendingSearch, SearchLogBuffer
 from zettel.core.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
 from zettel.link.fact_changes import REASON
-from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, LinkType, Note, Scope, Step, from_micros, to_micros
+from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, LinkType, Note, NoteUse, Scope, Step, from_micros, to_micros
 from zettel.ports import AnsweringScorer, GraphStore, Reranker, Scorer
 from zettel.ports.candidate_rules import passes
 from zettel.ports.query import Candidates, Query, Question, SearchRequest, Seed
 from zettel.scoring.answering import parse_state_question
 from zettel.scoring.ranking import Ranked, outdated, rank
-from zettel.scoring.strength import FAINTEST, FRESH, strength, weights
+from zettel.scoring.strength import FRESH, strength, with_weak_use
 from zettel.search.answer_order import reorder_by_answer
 from zettel.search.archived import PAGE, ArchiveCandidates, is_requested
 from zettel.search.asked_fact import asked_fact
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
 from zettel.search.disputed import disputes, doubted, is_outvoted, votes_on, weighed
 from zettel.search.explain import explain
+from zettel.search.near_ties import PLACES, decided, near_ties, priority
 from zettel.search.overview import (
     choose,
     insights_first,
@@ -55,7 +56,7 @@ from zettel.search.updated import updates
 if TYPE_CHECKING:
     from zettel.core.privacy import SecretGuard
     from zettel.ports.language_model import AskFactory
-    from zettel.ports.query import Floats, Ints
+    from zettel.ports.query import Floats, Scores
 
 
 class _Found(NamedTuple):
@@ -190,19 +191,13 @@ class Searcher:
         least = request.min_score or 0.0
         old = outdated(candidates, question.valid_at) & request.current_only
         k = max(request.k, reads, _depth(question, candidates, scorer))
-        best = rank(scores, candidates, k, old | (scores.score < least))
+        best = rank(scores, candidates, max(k, PLACES), old | (scores.score < least))
         strengths: Mapping[int, float] = {}
-        if best and candidates.stats.used and _is_current(request):
-            last = scores.score[best].min() if len(best) == k else least
-            rivals = np.flatnonzero(candidates.pool & (scores.score >= FAINTEST * last))
-            strengths = await self._weak(scope, candidates, rivals, request.now or datetime.now(timezone.utc))
-        if strengths:
-            score = scores.score.copy()
-            score[list(strengths)] *= weights(list(strengths.values()))
-            scores = replace(scores, score=score)
-            best = rank(scores, candidates, k, old | (scores.score < least))
+        if _is_current(request) and (ties := near_ties(scores.score, best)):
+            now = request.now or datetime.now(timezone.utc)
+            best, scores, strengths = await self._decided(scope, candidates, scores, best, ties, now)
         return Ranked(
-            question, candidates, scores, best, scorer.name, strengths, confidences=confidences, witnesses=witnesses
+            question, candidates, scores, best[:k], scorer.name, strengths, confidences=confidences, witnesses=witnesses
         )
 
     async def _votes(
@@ -304,11 +299,32 @@ class Searcher:
         again = await self._rank_rows(scope, request, ranked.question, candidates, scorer, reads)
         return _reordered(request, again, notes, scorer, reads)
 
-    async def _weak(self, scope: Scope, candidates: Candidates, rows: Ints, now: datetime) -> dict[int, float]:
-        """Strengths of the rows below FRESH at ``now``."""
-        uses = await self._store.note_uses(scope, [candidates.ids[row] for row in rows])
-        strengths = {int(row): strength(uses[id], now) for row in rows if (id := candidates.ids[row]) in uses}
-        return {row: value for row, value in strengths.items() if value < FRESH}
+    async def _decided(
+        self,
+        scope: Scope,
+        candidates: Candidates,
+        scores: Scores,
+        best: Sequence[int],
+        ties: Sequence[Sequence[int]],
+        now: datetime,
+    ) -> tuple[list[int], Scores, dict[int, float]]:
+        """The best rows with near-ties decided, the scores in this order, and the strengths of decayed tied rows."""
+        rows = {candidates.ids[row]: row for run in ties for row in run}
+        notes = await self._store.notes(scope, list(rows))
+        uses = await self._store.note_uses(scope, list(rows)) if candidates.stats.used else {}
+        proved = await self._store.proved(scope, list(rows))
+        priorities, strengths = dict.fromkeys(rows.values(), 0.0), dict[int, float]()
+        for id, note in notes.items():
+            use = with_weak_use(uses.get(id) or NoteUse(note.recorded_at), proved.get(id))
+            priorities[rows[id]] = priority(note, use, now)
+            if (value := strength(use, now)) < FRESH:
+                strengths[rows[id]] = value
+        score, order = scores.score.copy(), list(best)
+        for run in ties:
+            start, moved = order.index(run[0]), decided(run, priorities, candidates)
+            score[moved] = score[run]
+            order[start : start + len(run)] = moved
+        return order, replace(scores, score=score), strengths
 
     async def _notes(
         self, scope: Scope, requests: Sequence[SearchRequest], ranked: Sequence[Ranked]

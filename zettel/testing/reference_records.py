@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from zettel import ports
-from zettel.core.feedback import LOGGED
+from zettel.core.feedback import LOGGED, count_search
 from zettel.core.fold import fold
 from zettel.model import (
     TIME_MIN,
@@ -323,13 +323,10 @@ class ReferenceRecords(ABC):
         return {base.id: tables.used.get(base.id, NoteUse(base.recorded_at)) for base in bases}
 
     async def proved(self, scope: Scope, notes: Sequence[str]) -> dict[str, Proved]:
-        rated = [search for search in self.tables(scope).searches.values() if search.used is not None]
-        shown = {id: [search for search in rated if id in {hit.note for hit in search.hits}] for id in notes}
-        return {
-            id: Proved(len(searches), sum(id in (x.used or ()) and x.outcome != "failure" for x in searches))
-            for id, searches in shown.items()
-            if searches
-        }
+        proved: dict[str, Proved] = {}
+        for search in self.tables(scope).searches.values():
+            count_search(proved, search)
+        return {id: proved[id] for id in notes if id in proved and id in self.tables(scope).bases}
 
     @abstractmethod
     async def notes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Note]:

@@ -58,4 +58,5 @@ export const jobs = () => call("GET", "jobs");
 export const retry = id => call("POST", "jobs/retry", id ? { body: { id } } : {});
 export const cancel = id => call("POST", `jobs/${encodeURIComponent(id)}/cancel`);
 export const stats = () => call("GET", "stats");
+export const usage = () => call("GET", "usage");
 export const scopes = () => call("GET", "scopes", { scoped: false });

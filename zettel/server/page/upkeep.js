@@ -109,7 +109,7 @@ async function inQuarantine(again) {
 
 const WORK = {
   embed: "vectors for new notes", annotate: "a model reads new notes", link: "near notes are linked", evolve: "notes learn from each other",
-  merge: "duplicates become one", reflect: "insights from what is dense", decay: "what nobody needs fades",
+  merge: "duplicates become one", reflect: "insights from what is dense", decay: "what nobody needs fades", tune: "useful notes rank higher",
   reembed: "vectors by another embedder", purge: "the end of a delete",
 };
 const STATES = { failed: "failed", running: "running", queued: "waiting" };  // what needs somebody first
@@ -146,7 +146,7 @@ const figure = (value, name, more) => h("div", { class: "figure" }, h("b", {}, v
 const figures = (...some) => h("div", { class: "figures" }, some);
 
 async function cost() {
-  const told = await api.stats();
+  const [told, usage] = await Promise.all([api.stats(), api.usage()]);
   return [...spent(told), h("h2", {}, "What there is"), figures(
     told.scopes > 1 && figure(number(told.scopes), "scopes", "this is of all of them"),
     figure(number(told.notes), "notes", told.archived > 0 && `and ${number(told.archived)} put away`),
@@ -155,7 +155,23 @@ async function cost() {
     told.vector_bytes !== undefined && figure(bytes(told.vector_bytes), "of vectors", `each of ${number(told.dimension)} numbers`)),
   ...(told.notes > 0 ? [h("p", { class: "soft" }, bar(told.vectors / told.notes, { class: "wide" }),
     `${Math.round(100 * Math.min(1, told.vectors / told.notes))} % of the notes have their vector`)] : []),
+  ...used(usage),
   hint(`Kept in the ${told.store} store · read by ${told.annotator} · vectors by ${told.embedder}`)];
+}
+
+/** Which notes of the scope are found and used. */
+function used(usage) {
+  const list = (title, rows, more) => rows.length === 0 ? [] : [h("h3", {}, title), h("ul", {}, rows.map(row =>
+    h("li", {}, h("a", { href: `#/note/${row.note}` }, row.text), " ", h("span", { class: "soft" }, more(row)))))];
+  return [h("h2", {}, "Usage"), figures(
+    figure(number(usage.searches), "logged searches", `${number(usage.reported)} with known use`),
+    figure(number(usage.notes - usage.never_used), "notes used", `${number(usage.never_found)} never found`),
+    usage.duplicates.length > 0 && figure(number(usage.duplicates.length), "groups of duplicates"),
+    usage.contradictions > 0 && figure(number(usage.contradictions), "contradictions"),
+    usage.stale.length > 0 && figure(number(usage.stale.length), "stale insights")),
+  ...list("Most used", usage.most_used, row => `used ${number(row.used)}, found ${number(row.found)}`),
+  ...list("Never found", usage.unused, () => ""),
+  ...list("Derived from notes that have changed", usage.stale, () => "")];
 }
 
 /** What a language model has cost, and what is left of its budget. */
