@@ -19,7 +19,9 @@ from zettel.model import (
     Estimate,
     EventRecord,
     Evolved,
+    Example,
     Graph,
+    Group,
     Hit,
     Input,
     Job,
@@ -32,6 +34,7 @@ from zettel.model import (
     Neighbor,
     Note,
     Page,
+    QueryResult,
     Remembered,
     Revision,
     Scope,
@@ -39,8 +42,10 @@ from zettel.model import (
     Step,
     Term,
     Tuned,
+    Usage,
     Why,
 )
+from zettel.model.usage import NoteUsage, SessionSize
 from zettel.remote import wire
 from zettel.search.gather import Evidence, Gathered
 from zettel.transcripts import Rejected
@@ -90,6 +95,13 @@ SAMPLES: dict[str, Any] = {
     "SCOPES": [Scope(), Scope(tenant="a", user="b", agent="c")], "EMBEDDED": 1, "PROBLEMS": ["odd"],
     "IMPORTED": REPORT, "ESTIMATE": Estimate("m", 1, 2, 3, 4, 0.5), "EXPORTED": ExportReport(to="-", format="jsonl"),
     "ENTRY": wire.Entry(event=EVENT, notes=(NOTE,)),
+    "QUERIED": QueryResult(count=1, first=WHEN, groups=(Group(key={"day": "2024-05-01"}, count=1),), notes=(NOTE,)),
+    "USAGE": Usage(
+        notes=1, searches=2, reported=1, never_found=0, never_used=1, most_used=(NoteUsage(note="n_1", text="Ann"),),
+        unused=(), duplicates=(("n_1", "n_2"),), contradictions=0, stale=(),
+        sessions=(SessionSize(session=None, notes=1, characters=3),),
+    ),
+    "EXAMPLES": [Example(task="Export", steps=("clear_lock",), session="s", note="n_1", score=0.1 + 0.2)],
 }  # fmt: skip
 ANSWERS = {name: value for name, value in vars(wire).items() if isinstance(value, wire.ResponseType)}
 

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
-from zettel.model import LinkType
-from zettel.scoring.decoder_inputs import PAIR_FEATURES
+from zettel.scoring.decoder_inputs import LINK_TYPES, PAIR_FEATURES
 from zettel.scoring.decoder_model import DecoderBatch, MemoryDecoder, MemoryDecoderConfig, MemoryDecoderLayer
 from zettel.scoring.training import Example, K, TrainingSettings, base_scores, recall, scores, train, validation_mask
 
@@ -37,7 +36,7 @@ PAIRS = {
     "talk": ("same session", "neighbours", "near neighbours", "same speaker"),
     "alike": ("cosine", "shared term"),
     "time": ("time gap",),
-    "links": ("two hops", *(f"{kind.value} {way}".lower() for kind in LinkType for way in ("out", "in"))),
+    "links": ("two hops", *(f"{kind.value} {way}".lower() for kind in LINK_TYPES for way in ("out", "in"))),
 }
 """Groups of pair features to leave out."""
 

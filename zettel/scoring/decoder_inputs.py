@@ -56,12 +56,12 @@ NOTE_FEATURES = (
 QUESTION_FEATURES = (
     *_ASKS, "length", "speaker named", "time named", "best local score", "perplexity", "coverage", "sessions", "notes",
 )  # fmt: skip
-_LINKS = tuple(kind for kind in LinkType if kind is not LinkType.UPDATES)
+LINK_TYPES = tuple(kind for kind in LinkType if kind is not LinkType.UPDATES)
+"""The types of links that the decoder knows. It reads UPDATES, the last type, as SUPERSEDES."""
 _SUPERSEDES, _UPDATES = (tuple(LinkType).index(kind) for kind in (LinkType.SUPERSEDES, LinkType.UPDATES))
-"""The decoder reads UPDATES, the last type, as SUPERSEDES."""
 PAIR_FEATURES = (
     "same session", "neighbours", "near neighbours", "same speaker", "cosine", "time gap", "shared term", "two hops",
-    *(f"{kind.value} out".lower() for kind in _LINKS), *(f"{kind.value} in".lower() for kind in _LINKS),
+    *(f"{kind.value} out".lower() for kind in LINK_TYPES), *(f"{kind.value} in".lower() for kind in LINK_TYPES),
 )  # fmt: skip
 WINDOW = 3
 """Distance in a session up to which notes are near neighbours."""
@@ -214,7 +214,7 @@ def _pair_features(shortlist: Shortlist) -> Floats:
     steps = _steps(candidates, rows, place)
     days = np.abs(when[:, None] - when.astype(np.float64)) / _DAY
     known = (when != TIME_MIN)[:, None] & (when != TIME_MIN)
-    links = np.zeros((m, m, len(_LINKS)), np.float32)
+    links = np.zeros((m, m, len(LINK_TYPES)), np.float32)
     ends = place[candidates.link_source], place[candidates.link_target]
     type = np.where(candidates.link_type == _UPDATES, _SUPERSEDES, candidates.link_type)
     inside = (ends[0] >= 0) & (ends[1] >= 0)
