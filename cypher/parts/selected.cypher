@@ -5,7 +5,7 @@ MATCH (n:Note {scope: $scope, id: i.id})
 //: otherwise
 MATCH (n:Note)
 //: end
-WHERE n.scope = $scope AND n.archived IS NULL
+WHERE n.scope = $scope AND n.id IS NOT NULL AND n.archived IS NULL
   AND {{filter}}
   //: when terms
   AND any(term IN $terms WHERE EXISTS { (n)-[:HAS_TERM]->(:Term {scope: $scope, name: term}) })

@@ -274,7 +274,7 @@ def test_an_invalid_change_is_refused(memory: Memory, fields: dict[str, Any], co
         (lambda memory: memory.link("n_1", 2), "2 is not in .*: an id must be a str"),
         (lambda memory: memory.graph({"n_1"}), "an id must be a str"),
         (lambda memory: memory.feedback({"s_1"}, []), "an id must be a str"),
-        (lambda memory: memory.feedback("s_1", None), "used must be a list of note ids, not NoneType"),
+        (lambda memory: memory.feedback("s_1", None), "pass either used, the ids of the useful notes, or answer"),
         (lambda memory: memory.feedback("s_1", [["n_1"]]), "an id must be a str"),
         (lambda memory: memory.history("n_\ud800"), r"'n_\\ud800' is not in"),
         (lambda memory: memory.revert("n_1", "1"), "version='1' is not a whole number"),

@@ -32,6 +32,11 @@ def ask(memory: Memory, things: list[str], scorer: str | None = None, log: bool 
     return memory.search_many([f"Where is the {thing}?" for thing in things], k=6, scorer=scorer, log=log)
 
 
+def answers(results: list[list[Hit]]) -> list[list[str]]:
+    """Return the ids of the three statements about each thing; the order of others may change by ``evolve``."""
+    return [[hit.note.id for hit in hits[:3]] for hits in results]
+
+
 def by_speaker(results: list[list[Hit]], speaker: str) -> float:
     return float(np.mean([hits[0].note.speaker == speaker for hits in results]))
 
@@ -57,14 +62,14 @@ def test_a_scope_learns_from_answers(memory: Memory, speaker: str) -> None:
     before = ask(memory, LATER)
     answer_as(memory, speaker)
     assert learned(memory) is None
-    assert ask(memory, LATER) == before
+    assert answers(ask(memory, LATER)) == answers(before)
     memory.evolve()
     assert learned(memory)
     after = ask(memory, LATER)
     assert by_speaker(after, speaker) == 1.0 > by_speaker(before, speaker)
     assert {hit.why.scorer for hits in after for hit in hits} == {"fusion+tuned"}
     plain = ask(memory, LATER, scorer="fusion")
-    assert [[hit.note.id for hit in hits] for hits in plain] == [[hit.note.id for hit in hits] for hits in before]
+    assert answers(plain) == answers(before)
     for thing, hits in zip(LATER, after, strict=True):
         assert thing in hits[0].note.content, "the notes about another thing do not rise"
     first = learned(memory)

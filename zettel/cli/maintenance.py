@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from zettel.model import Usage
-
 from . import model_costs
 from .common import common, console, echo, print_json
+
+if TYPE_CHECKING:
+    from zettel.model import Usage
 
 FILE_ENDS = ("", "-wal", "-shm")
 """Suffixes of the files that SQLite creates for a store."""
