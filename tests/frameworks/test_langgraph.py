@@ -582,7 +582,7 @@ def test_the_next_call_sweeps(memory: Memory, clock: Clock) -> None:
 
 def test_tools_store_and_search(memory: Memory) -> None:
     tools = {tool.name: tool for tool in memory_tools(memory, session="chat")}
-    assert len(tools) == 9
+    assert len(tools) == 11
     assert tools["add_memory"].args_schema["required"] == ["text"]  # type: ignore[index]
     result = json.loads(tools["add_memory"].invoke({"text": "Ann is allergic to walnuts."}))
     assert memory.get(result["id"]).session == "chat"

@@ -109,7 +109,7 @@ def test_the_agent_example_stores_and_recalls(tmp_path: Path) -> None:
         "  Ann is allergic to walnuts.",
     ]
     assert len(server.requests) == 6
-    assert len(server.requests[0]["tools"]) == 8
+    assert len(server.requests[0]["tools"]) == 11
 
 
 def test_the_wrapped_client_example_recalls(tmp_path: Path) -> None:

@@ -82,6 +82,8 @@ DOORS: dict[str, Door] = {
     **{f"update of {name}": by_update(name) for name in ("content", "title", "caption", "context")},
     **{f"update of {name}": by_update(name, lambda text: [text]) for name in ("keywords", "tags")},
     "update of metadata": by_update("metadata", lambda text: {"a": [text]}),
+    "value of a fact": lambda memory, text, _: memory.add_fact("The user", "note", text),
+    "subject of a fact": lambda memory, text, _: memory.add_fact(text, "note", "old"),
     "reason of a link": lambda memory, text, note: memory.link(note, memory.add("A pier."), reason=text),
     "reason of a decision": lambda memory, text, note: decide(memory, note, memory.add("It is not."), text),
     "reason of a quarantine": lambda memory, text, _: memory.quarantine(memory.add("A reef."), text),
@@ -110,7 +112,7 @@ def test_no_way_in_stores_a_secret(door: str, mode: Any, store: Path, caplog: py
 def test_every_operation_is_known_here() -> None:
     """A new operation that writes text needs a door above, or its name here."""
     assert {name for name in vars(write) if isinstance(getattr(write, name), FunctionType)} & OPERATIONS.keys() == {
-        "add_many_report", "update", "link", "resolve", "quarantine",  # with a text: tested here
+        "add_many_report", "add_fact", "update", "link", "resolve", "quarantine",  # with a text: tested here
         "archive", "delete", "delete_scope", "release", "revert", "revert_effects", "unarchive", "unlink", "confirm",
     }  # fmt: skip
 
