@@ -22,9 +22,9 @@ CHAT = """\
 """
 ANNOTATED = 3
 """Turns of the chat that a model annotates: all but the last."""
-TOLERANCE = 1.8
-"""Largest ratio between an estimate and the actual use. A busy machine sends requests before they are full: 26 of them
-instead of 19, with 1.35 times the tokens."""
+TOLERANCE = 2.5
+"""Largest ratio between an estimate and the actual use. Every message of the long chat states a fact, which is linked
+too, and a busy machine sends requests before they are full: 34 of them instead of 19."""
 
 
 class Terminal(io.StringIO):

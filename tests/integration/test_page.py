@@ -295,13 +295,13 @@ def test_notes_on_probation_are_reviewed(site: Site, open_page: PageOpener) -> N
     assert "looks like instructions (override)" in page.locator(".zettel", has_text="<b>boat</b>").inner_text()
     page.locator(".zettel", has_text="ferry").get_by_text("Confirm").click()
     page.wait_for_selector("text=It is confirmed")
-    page.wait_for_function("document.querySelectorAll('.slips .zettel').length === 1")
+    page.locator(".zettel", has_text="ferry").wait_for(state="detached")
     (waiting,) = asker("GET", "/v1/review?user=dora").body["notes"]
     assert waiting["flags"] == ["override"]
     page.locator(".zettel", has_text="boat").get_by_text("Quarantine…").click()
     page.keyboard.press("Enter")
     page.wait_for_selector("text=Nothing waits for a review.")
-    assert page.locator("[data-badge=review]").is_hidden()
+    page.wait_for_selector("[data-badge=review]", state="hidden")
     trusts = {note["content"]: note["trust"] for note in asker("GET", "/v1/notes?user=dora").body["notes"]}
     assert trusts == {"The ferry leaves at six.": 1.0}
 

@@ -37,8 +37,6 @@ DEFAULT_ANSWER_TOKENS = 96
 """Answer tokens per turn for other prompts."""
 LINK_REQUEST_TOKENS, LINK_ANSWER_TOKENS = 104, 25
 """Tokens per note of a link request without its prompt, and of its answer, measured on the same chats."""
-LINKED_TWICE = 2
-"""Link requests about a batch of turns: for the messages, then for the facts in them."""
 EMPTY_ANSWER = '{"notes": []}'
 """The answer that replaces the answers of a model."""
 
@@ -82,7 +80,7 @@ async def estimate(turns: Sequence[Unread], annotator: ModelAnnotator, model: La
         linker = LiteLLMLinker()
         prompt = Request(*linker.prompt, user="", schema=LINK_SCHEMA, max_tokens=0)
         claim = READ_AHEAD * annotator.batch
-        link_calls = LINKED_TWICE * sum(
+        link_calls = sum(
             ceil(min(claim, len(of_scope) - start) / linker.batch)
             for of_scope in scopes.values()
             for start in range(0, len(of_scope), claim)
