@@ -83,6 +83,19 @@ def labelled_questions(collections: Sequence[Collection]) -> list[LabelledQuesti
     ]
 
 
+def require_later(questions: Sequence[LabelledQuestion], uses: int) -> None:
+    """Raise ``InvalidInput`` if ``uses`` leave no questions for the measurement."""
+    if len(questions) <= uses:
+        raise InvalidInput(f"{uses} of {len(questions)} questions leave none for later: pass a smaller --uses")
+
+
+def with_means(rows: list[list[Cell]], names: Sequence[str]) -> list[list[Cell]]:
+    """Return the rows of each name and seed, then their means by name, and the mean of all."""
+    means = [[f"{name}, mean", *mean_row([row for row in rows if str(row[0]).startswith(f"{name}, seed")])]
+             for name in names]  # fmt: skip
+    return [*rows, *means, ["all, mean", *mean_row(rows)]]
+
+
 async def run(
     paths: Sequence[Path], progress: Progress, uses: int = 500, seeds: int = 3, embedder: str | None = None
 ) -> Result:
@@ -92,8 +105,7 @@ async def run(
     """
     collections, events = labelled_events(paths)
     questions = labelled_questions(collections)
-    if len(questions) <= uses:
-        raise InvalidInput(f"{uses} of {len(questions)} questions leave none for later: pass a smaller --uses")
+    require_later(questions, uses)
     model = load_embedder(embedder)
     rows: list[list[Cell]] = []
     names = list(preferences(collections, 0))
@@ -103,15 +115,12 @@ async def run(
             cells = await _simulate(collections, events, questions, name, uses, seed, model)
             rows.append([f"{name}, seed {seed}", *cells])
     columns = ["preference", "uses", "later", "untuned", "tuned", "difference", "gain before", "gain after", "accepted"]
-    for name in names:
-        rows.append([f"{name}, mean", *mean_row([row for row in rows if str(row[0]).startswith(f"{name}, seed")])])
-    rows.append(["all, mean", *mean_row([row for row in rows if ", seed" in str(row[0])])])
     return Result(
         bench="feedback",
         ran_on=file_hashes(paths),
         settings={**run_settings(None, (), model, K), "searches told of": uses, "seeds": seeds, "shown": SHOWN},
         columns=columns,
-        rows=rows,
+        rows=with_means(rows, names),
         notes=[
             f"Recall@{K} of questions asked after feedback on {uses} others. Only answers that match the preference "
             "count. Gains are estimated by cross-validation.",

@@ -21,13 +21,21 @@ import numpy as np
 import zettel
 from zettel import AsyncMemory
 from zettel.embed import load_embedder
-from zettel.errors import InvalidInput
 from zettel.integrations.recalled_text import normalized
 from zettel.model import Event, Scope
 from zettel.search.learned import learned_preferences
 
 from .evaluation import Collection, Progress, external_ids_by_note, run_settings, store
-from .feedback import K, LabelledQuestion, Preference, labelled_events, labelled_questions, mean_row, preferences
+from .feedback import (
+    K,
+    LabelledQuestion,
+    Preference,
+    labelled_events,
+    labelled_questions,
+    preferences,
+    require_later,
+    with_means,
+)
 from .results import Cell, Result, file_hashes
 
 OVERLOOKED = 0.2
@@ -79,8 +87,7 @@ async def run(
     """
     collections, events = labelled_events(paths)
     questions = labelled_questions(collections)
-    if len(questions) <= uses:
-        raise InvalidInput(f"{uses} of {len(questions)} questions leave none for later: pass a smaller --uses")
+    require_later(questions, uses)
     model = load_embedder(embedder)
     names = list(preferences(collections, 0))
     rows: list[list[Cell]] = []
@@ -100,15 +107,12 @@ async def run(
                 async with AsyncMemory(own, embedder=model, scope=SCOPE) as memory:
                     cells = await _simulate(memory, collections, events, questions, matches, uses, seed)
                 rows.append([f"{name}, seed {seed}", *cells])
-    for name in names:
-        rows.append([f"{name}, mean", *mean_row([row for row in rows if str(row[0]).startswith(f"{name}, seed")])])
-    rows.append(["all, mean", *mean_row([row for row in rows if ", seed" in str(row[0])])])
     return Result(
         bench="feedback",
         ran_on=file_hashes(paths),
         settings={**run_settings(None, (), model, K), "answers": uses, "seeds": seeds, "through": "wrap"},
         columns=["preference", "used", "reported", "right", "later", "untuned", "tuned", "difference", "accepted"],
-        rows=rows,
+        rows=with_means(rows, names),
         notes=[
             f"Recall@{K} of questions asked after {uses} others were answered through wrap, without feedback. Only "
             "answers that match the preference count. Used: notes that the model used; reported: notes that zettel "

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from zettel.errors import InvalidInput, InvalidModelOutput
+from zettel.link.fact_changes import in_time
 from zettel.link.near import MAX_NEAR_LINKS
 from zettel.llm.answer_parsing import items
 from zettel.llm.prompt_lines import Reason, date_of, line, short_ids, summary
@@ -126,8 +127,8 @@ def _offered(choice: NoteCandidates, choices: CandidateBatch) -> dict[str, Note]
 
 def _pairs(choice: NoteCandidates, choices: CandidateBatch) -> list[tuple[Note, Note]]:
     """Return the pairs of a note and its candidates, each with the later note first."""
-    note, offered = choice.note, _offered(choice, choices).values()
-    return [(note, other) if _was_valid_before(other, note) else (other, note) for other in offered]
+    ordered = (in_time(other, choice.note) for other in _offered(choice, choices).values())
+    return [(later, earlier) for earlier, later, _ in ordered]
 
 
 def _decided(
@@ -157,13 +158,6 @@ def _item(item: Any) -> _Item | None:
     except ValidationError:
         return None
     return link if link.type in DECIDABLE else None
-
-
-def _was_valid_before(other: Note, note: Note) -> bool:
-    """Return whether ``other`` is older: by ``valid_from`` if both have it, else by arrival."""
-    if other.valid_from and note.valid_from and other.valid_from != note.valid_from:
-        return other.valid_from < note.valid_from
-    return other.seq < note.seq
 
 
 def _line(note: Note, ids: Mapping[str, str], to: Iterable[str] = ()) -> str:

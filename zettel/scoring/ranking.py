@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ class Ranked(NamedTuple):
 
     ``scorer`` names the scorer and rerankers. ``strengths`` are those of decayed rows. ``extra_features`` are values of
     rerankers by name and row. ``confidences`` are those of rows that other rows contradict, and ``witnesses`` the
-    numbers of writers for and against them.
+    numbers of writers for and against them. ``updated`` are rows with those that replace a part of them, latest last.
     """
 
     question: Question
@@ -34,6 +34,7 @@ class Ranked(NamedTuple):
     extra_features: Mapping[str, Mapping[int, float]] = {}
     confidences: Mapping[int, float] = {}
     witnesses: Mapping[int, tuple[int, int]] = {}
+    updated: Mapping[int, Sequence[int]] = {}
 
 
 def rank(scores: Scores, candidates: Candidates, k: int, excluded: Bools | None = None) -> list[int]:

@@ -8,6 +8,7 @@ A note that replaces the part of another that is asked for ranks before it (:mod
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from zettel.scoring.answering import AnswerOrder, order_answers
 from zettel.scoring.first_person import Verdict
 from zettel.scoring.ranking import outdated
 from zettel.search.asked_fact import CERTAIN, asked_fact, stating
-from zettel.search.updated import newer_first, updates
+from zettel.search.updated import newer_first
 
 if TYPE_CHECKING:
     from zettel.model import Note
@@ -34,14 +35,16 @@ def reorder_by_answer(
     notes: Mapping[str, Note],
     most: int,
     outvoted: Collection[int] = (),
+    updated: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> tuple[list[int], Floats, dict[int, float]]:
     """The rows in the new order, all scores reassigned to that order, and the verdict on each row.
 
     A verdict is 1 if the note answers, -1 if it certainly does not, else 0. Examines the first ``most`` rows. Drops
     rows whose note is not in ``notes`` (by id). The ``outvoted`` rows rank after other answers.
+    ``updated`` are rows with those that replace a part of them.
     """
     found = [row for row in rows if candidates.ids[row] in notes]
-    rows = newer_first(question.text, found, updates(candidates, question.valid_at), candidates, notes)
+    rows = newer_first(question.text, found, updated, candidates, notes)
     if rows != found:
         score = _in_order(score, rows)
     examined = rows[:most]
@@ -56,8 +59,7 @@ def reorder_by_answer(
         return rows, score, {}
     places, verdicts = answers or AnswerOrder(list(range(len(texts))), [Verdict.UNSURE] * len(texts))
     moved = [examined[place] for place in dict.fromkeys((*first, *places))]
-    changed = score.copy()
-    changed[moved] = np.sort(score[examined])[::-1]
+    changed = _in_order(score, moved)
     changed[moved[: len(first)]] = np.maximum(changed[moved[: len(first)]], CERTAIN)
     judged = {row: 1.0 if place in first else float(verdicts[place]) for place, row in enumerate(examined)}
     return moved + rows[len(examined) :], changed, judged

@@ -190,15 +190,17 @@ class Searcher:
             scores = replace(scores, score=weighed(scores.score, pairs, confidences))
         least = request.min_score or 0.0
         old = outdated(candidates, question.valid_at) & request.current_only
-        k = max(request.k, reads, _depth(question, candidates, scorer))
+        updated = updates(candidates, question.valid_at)
+        k = max(request.k, reads, _depth(question, scorer, updated))
         best = rank(scores, candidates, max(k, PLACES), old | (scores.score < least))
         strengths: Mapping[int, float] = {}
         if _is_current(request) and (ties := near_ties(scores.score, best)):
             now = request.now or datetime.now(timezone.utc)
             best, scores, strengths = await self._decided(scope, candidates, scores, best, ties, now)
         return Ranked(
-            question, candidates, scores, best[:k], scorer.name, strengths, confidences=confidences, witnesses=witnesses
-        )
+            question, candidates, scores, best[:k], scorer.name, strengths, confidences=confidences,
+            witnesses=witnesses, updated=updated,
+        )  # fmt: skip
 
     async def _votes(
         self, scope: Scope, request: SearchRequest, candidates: Candidates, pairs: Sequence[tuple[int, int]]
@@ -358,7 +360,6 @@ class Searcher:
         request, ranked, notes = found
         candidates, scores, scorer = ranked.candidates, ranked.scores, ranked.scorer
         today = ranked.question.valid_at
-        updated = updates(candidates, today)
         rows = [row for row in ranked.rows if candidates.ids[row] in notes][: request.k]
         hits = [
             Hit(
@@ -367,7 +368,7 @@ class Searcher:
                 why=explain(
                     row, candidates, scores, scorer, today, ranked.strengths.get(row),
                     trust=trust(notes[candidates.ids[row]]), disputed=ranked.witnesses.get(row),
-                    updated_by=updated[row][-1] if row in updated else None, full=request.explain,
+                    updated_by=ranked.updated[row][-1] if row in ranked.updated else None, full=request.explain,
                 ),
                 passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
                 **turns_of(row, candidates)._asdict(),
@@ -471,9 +472,9 @@ def _parsed(requests: Sequence[SearchRequest], vectors: Floats, latest: int) -> 
     return questions
 
 
-def _depth(question: Question, candidates: Candidates, scorer: Scorer) -> int:
+def _depth(question: Question, scorer: Scorer, updated: Mapping[int, Sequence[int]]) -> int:
     """Notes to examine; 0 unless the question asks for a fact or a current state, or notes are partly replaced."""
-    return _answer_depth(question, scorer) or (UPDATED_DEPTH if updates(candidates, question.valid_at) else 0)
+    return _answer_depth(question, scorer) or (UPDATED_DEPTH if updated else 0)
 
 
 def _answer_depth(question: Question, scorer: Scorer) -> int:
@@ -485,14 +486,14 @@ def _answer_depth(question: Question, scorer: Scorer) -> int:
 def _reordered(
     request: SearchRequest, ranked: Ranked, notes: Mapping[str, Note], scorer: Scorer, reads: int
 ) -> Ranked:
-    """The ranking in the order of :func:`read_again`, cut to the hits and the notes that rerankers read."""
-    most = _depth(ranked.question, ranked.candidates, scorer)
+    """The ranking in the order of :func:`reorder_by_answer`, cut to the hits and the notes that rerankers read."""
+    most = _depth(ranked.question, scorer, ranked.updated)
     if not most:
         return ranked
     question, candidates, scores = ranked.question, ranked.candidates, ranked.scores
     outvoted = {row for row, confidence in ranked.confidences.items() if is_outvoted(confidence)}
     rows, score, answer_scores = reorder_by_answer(
-        question, candidates, scores.score, ranked.rows, notes, most, outvoted
+        question, candidates, scores.score, ranked.rows, notes, most, outvoted, ranked.updated
     )
     rows = rows[: max(request.k, reads)]
     return ranked._replace(rows=rows, scores=replace(scores, score=score), extra_features={"statement": answer_scores})
