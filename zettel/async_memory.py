@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from zettel.model import Estimate
     from zettel.ports.language_model import LLM, ModelAnnotator
     from zettel.ports.settings import Privacy
-    from zettel.scoring import Effort, ScorerSpec
+    from zettel.scoring import ScorerSpec
     from zettel.search.gather import Gathered
     from zettel.transcripts.importing import Progress
     from zettel.transcripts.report import ImportReport, OnRejected
@@ -297,7 +297,6 @@ class AsyncMemory:
         archived: bool = False,
         quarantined: bool = False,
         scorer: ScorerSpec = None,
-        effort: Effort | None = None,
         explain: bool = False,
         log: bool = True,
         restore_decayed: bool = True,
@@ -314,8 +313,7 @@ class AsyncMemory:
         rank after notes of full trust that fit the question, and ``why.trust`` marks them.
 
         A decayed note that alone contains a rare word of the question is found too and is restored for good, unless
-        ``restore_decayed`` is False. ``scorer`` selects the ranking, see ``zettel.scoring.load_scorer``. ``effort``
-        selects it by cost: the default scorer, the memory decoder after it, or a cross-encoder after both.
+        ``restore_decayed`` is False. ``scorer`` selects the ranking, see ``zettel.scoring.load_scorer``.
         ``explain`` adds the path and all features. ``log`` gives the hits a ``search_id`` for ``feedback`` and stores
         the question and the ids of its hits, in the background, until one of these notes is deleted.
 
@@ -324,7 +322,7 @@ class AsyncMemory:
         (hits,) = await self.search_many(
             [question], k, as_of=as_of, known_at=known_at, since=since, until=until, now=now, kinds=kinds, tags=tags,
             session=session, speaker=speaker, role=role, filter=filter, min_score=min_score, min_trust=min_trust,
-            current_only=current_only, archived=archived, quarantined=quarantined, scorer=scorer, effort=effort,
+            current_only=current_only, archived=archived, quarantined=quarantined, scorer=scorer,
             explain=explain, log=log,
             restore_decayed=restore_decayed, scope=scope,
         )  # fmt: skip
@@ -352,7 +350,6 @@ class AsyncMemory:
         archived: bool = False,
         quarantined: bool = False,
         scorer: ScorerSpec = None,
-        effort: Effort | None = None,
         explain: bool = False,
         log: bool = True,
         restore_decayed: bool = True,
@@ -363,7 +360,7 @@ class AsyncMemory:
             "search_many", scope, questions=questions, k=k, as_of=as_of, known_at=known_at, since=since, until=until,
             now=now, kinds=kinds, tags=tags, session=session, speaker=speaker, role=role, filter=filter,
             min_score=min_score, min_trust=min_trust, current_only=current_only, archived=archived,
-            quarantined=quarantined, scorer=scorer, effort=effort, explain=explain, log=log,
+            quarantined=quarantined, scorer=scorer, explain=explain, log=log,
             restore_decayed=restore_decayed,
         )  # fmt: skip
 

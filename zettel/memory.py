@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from zettel.model import Estimate
     from zettel.ports.language_model import LLM, ModelAnnotator
     from zettel.ports.settings import Privacy
-    from zettel.scoring import Effort, ScorerSpec
+    from zettel.scoring import ScorerSpec
     from zettel.search.gather import Gathered
     from zettel.transcripts.importing import Progress
     from zettel.transcripts.report import ImportReport, OnRejected
@@ -264,7 +264,6 @@ class Memory:
         archived: bool = False,
         quarantined: bool = False,
         scorer: ScorerSpec = None,
-        effort: Effort | None = None,
         explain: bool = False,
         log: bool = True,
         restore_decayed: bool = True,
@@ -281,8 +280,7 @@ class Memory:
         rank after notes of full trust that fit the question, and ``why.trust`` marks them.
 
         A decayed note that alone contains a rare word of the question is found too and is restored for good, unless
-        ``restore_decayed`` is False. ``scorer`` selects the ranking, see ``zettel.scoring.load_scorer``. ``effort``
-        selects it by cost: the default scorer, the memory decoder after it, or a cross-encoder after both.
+        ``restore_decayed`` is False. ``scorer`` selects the ranking, see ``zettel.scoring.load_scorer``.
         ``explain`` adds the path and all features. ``log`` gives the hits a ``search_id`` for ``feedback`` and stores
         the question and the ids of its hits, in the background, until one of these notes is deleted.
 
@@ -310,7 +308,6 @@ class Memory:
                 archived=archived,
                 quarantined=quarantined,
                 scorer=scorer,
-                effort=effort,
                 explain=explain,
                 log=log,
                 restore_decayed=restore_decayed,
@@ -340,7 +337,6 @@ class Memory:
         archived: bool = False,
         quarantined: bool = False,
         scorer: ScorerSpec = None,
-        effort: Effort | None = None,
         explain: bool = False,
         log: bool = True,
         restore_decayed: bool = True,
@@ -369,7 +365,6 @@ class Memory:
                 archived=archived,
                 quarantined=quarantined,
                 scorer=scorer,
-                effort=effort,
                 explain=explain,
                 log=log,
                 restore_decayed=restore_decayed,

@@ -122,19 +122,19 @@ def test_each_scorer_has_its_own_rows_in_one_run(
 
     def load(name: str) -> tuple[FusionScorer, tuple[Backwards, ...]]:
         loaded.append(name)
-        return FusionScorer(), () if name == "effort:low" else (Backwards(),)
+        return FusionScorer(), () if name == "one" else (Backwards(),)
 
     monkeypatch.setattr(evaluation, "load_scorer", load)
-    options = ("--scorer", "decoder", "--scorer", "effort:low", "--beside", "none", "--json", "-")
+    options = ("--scorer", "decoder", "--scorer", "one", "--beside", "none", "--json", "-")
     result = zettel("bench", "locomo", talk, "-k", "1", *options).json()
     recall = column(result, "1-4 @1")
-    assert list(recall) == ["zettel", "zettel, decoder", "zettel, effort:low", "asked"]
-    assert (recall["zettel"], recall["zettel, decoder"], recall["zettel, effort:low"]) == (1.0, 0.0, 1.0)
+    assert list(recall) == ["zettel", "zettel, decoder", "zettel, one", "asked"]
+    assert (recall["zettel"], recall["zettel, decoder"], recall["zettel, one"]) == (1.0, 0.0, 1.0)
     assert column(result, "p50 ms")["zettel, decoder"] > 0
-    assert list(result["curves"]) == ["zettel", "zettel, decoder", "zettel, effort:low"]
+    assert list(result["curves"]) == ["zettel", "zettel, decoder", "zettel, one"]
     result = zettel("bench", "2wiki", documents, *options).json()
-    assert list(column(result, "perfect@8")) == ["zettel", "zettel, decoder", "zettel, effort:low"]
-    assert loaded == ["decoder", "effort:low"] * 2
+    assert list(column(result, "perfect@8")) == ["zettel", "zettel, decoder", "zettel, one"]
+    assert loaded == ["decoder", "one"] * 2
 
 
 def test_plots_of_recall_are_deterministic(zettel: Zettel, talk: str, documents: str, tmp_path: Path) -> None:

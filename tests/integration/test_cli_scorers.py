@@ -1,4 +1,4 @@
-"""The options ``--scorer`` and ``--effort`` of the command line."""
+"""The option ``--scorer`` of the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from tests.integration.command import Zettel
 from tests.model_server import Fault, ModelServer, first
-from zettel import scoring
 
 pytestmark = pytest.mark.integration
 
@@ -43,20 +42,10 @@ def test_a_failing_model_is_reported_beside_the_hits(zettel: Zettel, openai: Mod
     assert (result.status, "the budget of the day is spent" in result.err) == (0, True)
 
 
-def test_effort_selects_a_scorer(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "EFFORTS", {"low": (), "mid": ("luck",)})
-    assert scorers(zettel, "--effort", "low") == {"fusion"}
-    assert zettel("context", QUESTION, "--effort", "low").status == 0
-    result = zettel("search", QUESTION, "--effort", "mid")
-    assert (result.status, "unknown scorer 'luck'" in result.err) == (1, True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--scorer", "luck"], "unknown scorer 'luck'"),
-        (["--effort", "most"], "effort='most' must be one of low, mid, high"),
-        (["--effort", "low", "--scorer", "fusion"], "effort= chooses a scorer"),
         (["--scorer", "llm"], "llm=..."),
         (["--scorer", "cross-encoder:./nowhere"], "nowhere"),
     ],

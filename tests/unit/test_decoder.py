@@ -337,6 +337,6 @@ def test_the_shipped_decoder_ranks_notes() -> None:
         assert len(hits) == 3
         assert {hit.why.scorer for hit in hits} == {"fusion+decoder"}
         assert all(np.isfinite(hit.why.features["decoder"]) for hit in hits)
-        assert memory.search_many(["Where is the paint?", "Who painted?"], effort="mid")[1]
+        assert memory.search_many(["Where is the paint?", "Who painted?"])[1]
         memory.delete_scope()
         assert memory.search("Where is the paint?") == []

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.unit.tiny import Row, Tiny
-from zettel import Memory, scoring
+from zettel import Memory
 from zettel.errors import BudgetSpent, InvalidInput, MissingExtra, ModelUnavailable, ScorerError
 from zettel.model import TIME_MAX, LinkType
 from zettel.ports.query import Scores, Shortlist
@@ -183,51 +183,6 @@ def test_an_empty_cascade_or_one_of_scorers_raises() -> None:
             Cascade(rerankers)
 
 
-# -------------------------------------------------------------------------------------------------------------- effort
-
-
-@pytest.fixture
-def efforts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replace the rerankers that require torch; return the names of the loaded ones."""
-    loaded: list[str] = []
-
-    by_name = scoring._by_name
-
-    def load(name: str) -> Any:
-        if name.startswith("effort:"):
-            return by_name(name)
-        loaded.append(name)
-        return Answers([1, 2, 3, 4], name=name)
-
-    monkeypatch.setattr(scoring, "_by_name", load)
-    return loaded
-
-
-def test_effort_selects_the_rerankers(memory: Memory, efforts: list[str]) -> None:
-    for effort, scorer in (("low", "fusion"), ("mid", "fusion+decoder"), ("high", "fusion+decoder+cross-encoder")):
-        (by,) = {hit.why.scorer for hit in memory.search("the red boat", effort=effort)}
-        assert by == scorer
-    memory.search_many(["the red boat"], effort="high")
-    assert efforts == ["decoder", "decoder", "cross-encoder"]  # each is loaded once
-    assert memory.context("the red boat", effort="mid")
-
-
-@pytest.mark.usefixtures("efforts")
-def test_effort_overrides_the_memory_scorer() -> None:
-    with Memory(":memory:", scorer="effort:high") as memory:
-        memory.add_many([{"content": text} for text in TEXTS], wait=True)
-        assert scorer_names(memory, None) == {"fusion+decoder+cross-encoder"}
-        (by,) = {hit.why.scorer for hit in memory.search("the red boat", effort="low")}
-        assert by == "fusion"
-
-
-def test_effort_and_scorer_exclude_each_other(memory: Memory) -> None:
-    with pytest.raises(InvalidInput, match="effort= chooses a scorer: leave scorer= out"):
-        memory.search("the red boat", scorer="fusion", effort="low")
-    with pytest.raises(InvalidInput, match="effort='most' must be one of low, mid, high"):
-        memory.search("the red boat", effort="most")  # type: ignore[arg-type]
-
-
 # --------------------------------------------------------------------------------------------------------------- names
 
 
@@ -251,8 +206,7 @@ def test_an_invalid_scorer_raises(memory: Memory, scorer: Any, message: str) -> 
 
 @pytest.mark.parametrize(
     "options",
-    [{"scorer": name} for name in ("decoder", "decoder:folder", "cross-encoder", "cross-encoder:some/model")]
-    + [{"effort": "mid"}, {"effort": "high"}],
+    [{"scorer": name} for name in ("decoder", "decoder:folder", "cross-encoder", "cross-encoder:some/model")],
     ids=str,
 )
 def test_without_torch_the_error_names_the_extra(
@@ -263,7 +217,7 @@ def test_without_torch_the_error_names_the_extra(
     with pytest.raises(MissingExtra, match=r'pip install "zettel-graph\[torch\]"') as raised:
         memory.search("the red boat", **options)
     assert "\n" not in str(raised.value)
-    assert memory.search("the red boat", effort="low")
+    assert memory.search("the red boat", scorer="fusion")
 
 
 def test_the_models_scorer_needs_a_model(memory: Memory) -> None:

@@ -43,7 +43,7 @@ Ablate: TypeAlias = Annotated[bool, typer.Option("--ablate", help="Also leave ou
 Scorers: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--scorer", metavar="NAME", help="Also measure this scorer: decoder, cross-encoder, effort:high, …; repeatable."
+        "--scorer", metavar="NAME", help="Also measure this scorer: decoder, cross-encoder, …; repeatable."
     ),
 ]
 Beside: TypeAlias = Annotated[
@@ -88,7 +88,7 @@ def locomo(
       zettel bench locomo locomo10.json
       zettel bench locomo locomo10.json --conversation 26 --without walk,windows --json result.json
       zettel bench locomo locomo10.json --ablate --plot pictures
-      zettel bench locomo locomo10.json --scorer decoder --scorer effort:high
+      zettel bench locomo locomo10.json --scorer decoder --scorer cross-encoder
       zettel bench locomo locomo10.json --with 2wiki/
       zettel bench locomo locomo10.json --conversation 26 --notes notes.jsonl
     """

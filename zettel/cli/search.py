@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from zettel.model import Role
 
 _SCORER_HELP = "Scorer: fusion, decoder, cross-encoder, llm (the model of --llm), or an installed one."
-_EFFORT_HELP = "Ranking effort: low, mid or high."
 
 
 def search(
@@ -45,7 +44,6 @@ def search(
     archived: bool = typer.Option(False, "--archived", help="Search archived notes too."),
     quarantined: bool = typer.Option(False, "--quarantined", help="Search quarantined notes too."),
     scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),
-    effort: str | None = typer.Option(None, "--effort", metavar="EFFORT", help=_EFFORT_HELP),
 ) -> None:
     """Find the notes that answer a question.
 
@@ -56,17 +54,14 @@ def search(
       zettel search "Where does Ann live?" --as-of 2024-01-31 --json
       zettel search "Where does Ann live?" --current
       zettel search "What became of the boat?" --archived
-      zettel search "Where does Ann live?" --effort high
     """
     options = common(ctx)
-    level: Any = effort  # the memory validates it
     with options.memory() as memory:
         hits = memory.search(
             question, k=k, as_of=as_of, known_at=known_at, since=since, until=until, now=now,
             kinds=kind or None, tags=tag or None, session=session, speaker=speaker, role=cast("Role | None", role),
             filter=key_values(meta, "--meta") or None, min_score=min_score, min_trust=min_trust, current_only=current,
-            archived=archived, quarantined=quarantined, scorer=scorer, effort=level,
-            explain=explain,
+            archived=archived, quarantined=quarantined, scorer=scorer, explain=explain,
         )  # fmt: skip
     if options.json:
         print_json(hits)
@@ -94,7 +89,6 @@ def context(
         None, "--rounds", metavar="N", help="Search up to N times for information that the model of --llm still needs."
     ),
     scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),
-    effort: str | None = typer.Option(None, "--effort", metavar="EFFORT", help=_EFFORT_HELP),
 ) -> None:
     """Print the hits of a search as text for a prompt.
 
@@ -108,7 +102,7 @@ def context(
     if rounds is not None and (profile or omit_flagged):
         raise InvalidInput("--profile and --omit-flagged cannot be combined with --rounds: leave one of them out")
     arguments: dict[str, Any] = {
-        "max_tokens": max_tokens, "as_of": as_of, "min_trust": min_trust, "scorer": scorer, "effort": effort,
+        "max_tokens": max_tokens, "as_of": as_of, "min_trust": min_trust, "scorer": scorer,
     }  # fmt: skip
     with options.memory() as memory:
         if rounds is None:

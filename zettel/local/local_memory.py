@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from zettel.core.external_ids import note_id_of
-from zettel.errors import InvalidInput
 from zettel.model import Scope
 from zettel.ports import Reranker, Scorer
 from zettel.ports.settings import Settings
@@ -16,7 +15,7 @@ from zettel.ports.settings import Settings
 if TYPE_CHECKING:
     from zettel.local.engine import Engine
     from zettel.local.runners import RunnerSpec
-    from zettel.scoring import Effort, ScorerSpec
+    from zettel.scoring import ScorerSpec
 
 
 class LocalMemory:
@@ -63,15 +62,11 @@ class LocalMemory:
         engine, scope = self.use(scope)
         return engine, scope, await note_id_of(engine.store, scope, id)
 
-    async def scorers(
-        self, requested: ScorerSpec = None, effort: Effort | None = None
-    ) -> tuple[Scorer, tuple[Reranker, ...]]:
+    async def scorers(self, requested: ScorerSpec = None) -> tuple[Scorer, tuple[Reranker, ...]]:
         """Return the first stage and the rerankers of a search. Each name is loaded once."""
         from zettel.scoring import load_scorer
 
-        if effort is not None and requested is not None:
-            raise InvalidInput("effort= chooses a scorer: leave scorer= out")
-        spec = f"effort:{effort}" if effort is not None else self.scorer if requested is None else requested
+        spec = self.scorer if requested is None else requested
         spec = "fusion" if spec is None else spec
         if not isinstance(spec, str):
             return load_scorer(spec)

@@ -32,7 +32,7 @@ from zettel.model.hits import CONTEXT_HITS
 from zettel.ports.query import SearchRequest
 
 if TYPE_CHECKING:
-    from zettel.scoring import Effort, ScorerSpec
+    from zettel.scoring import ScorerSpec
     from zettel.scoring.tuning import TraitRecorder
     from zettel.search.gather import Gathered
     from zettel.search.session_context import Turn
@@ -63,7 +63,6 @@ async def search_many(
     archived: bool = False,
     quarantined: bool = False,
     scorer: ScorerSpec = None,
-    effort: Effort | None = None,
     explain: bool = False,
     log: bool = True,
     restore_decayed: bool = True,
@@ -88,8 +87,8 @@ async def search_many(
         if not isinstance(text, str):
             raise InvalidQuestion(f"a question must be a str, not {type(text).__name__}")
     queries = [SearchRequest(text=text, **common) for text in texts]
-    first, stages = await memory.scorers(scorer, effort)
-    if scorer is None and effort is None and memory.scorer is None:
+    first, stages = await memory.scorers(scorer)
+    if scorer is None and memory.scorer is None:
         from zettel.search.learned import learned_stages
 
         stages = await learned_stages(engine.store, scope)

@@ -8,7 +8,7 @@ in a ``Cascade``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from zettel.errors import InvalidInput
 from zettel.ports import Reranker
@@ -17,12 +17,9 @@ if TYPE_CHECKING:
     from zettel.ports import Scorer
 
 ScorerSpec: TypeAlias = "str | Scorer | Reranker | Cascade | None"
-Effort: TypeAlias = Literal["low", "mid", "high"]
 
 ENTRY_POINTS = "zettel.scorers"
 """Entry point group in which other packages register scorers."""
-EFFORTS = {"low": (), "mid": ("decoder",), "high": ("decoder", "cross-encoder")}
-"""Rerankers by the cost of a search, as in BudgetMem. Each reads its default number of notes."""
 _RERANKER = ("name", "reads", "wants_vectors", "rerank")
 
 
@@ -47,7 +44,6 @@ def load_scorer(spec: ScorerSpec = None) -> tuple[Scorer, tuple[Reranker, ...]]:
     * ``"decoder"``: the shipped memory decoder; ``"decoder:FOLDER"``: a trained or tuned one;
     * ``"cross-encoder"`` or ``"cross-encoder:NAME"``: a sentence-transformers cross-encoder, by name or folder;
     * ``"llm"``: the memory's language model;
-    * ``"effort:low"``, ``"effort:mid"``, ``"effort:high"``: see ``EFFORTS``;
     * a name that another package registered in the entry point group ``zettel.scorers``; ``"NAME:REST"`` passes REST.
 
     Loads weights immediately, which may take seconds. Raises ``InvalidInput`` for any other spec, ``MissingExtra``
@@ -58,8 +54,6 @@ def load_scorer(spec: ScorerSpec = None) -> tuple[Scorer, tuple[Reranker, ...]]:
     scorer = _by_name(spec) if isinstance(spec, str) else spec
     if scorer is None:
         return FusionScorer(), ()
-    if isinstance(scorer, tuple):
-        return FusionScorer(), scorer
     if isinstance(scorer, type):
         raise InvalidInput(f"scorer={scorer.__name__} is a class: pass an instance, {scorer.__name__}()")
     if isinstance(scorer, Cascade):
@@ -88,7 +82,7 @@ def _stages(spec: str | Reranker | Cascade) -> tuple[Reranker, ...]:
     return stages
 
 
-def _by_name(name: str) -> Scorer | Reranker | Cascade | tuple[Reranker, ...] | None:
+def _by_name(name: str) -> Scorer | Reranker | Cascade | None:
     kind, _, rest = name.partition(":")
     if name == "fusion":
         return None
@@ -107,10 +101,6 @@ def _by_name(name: str) -> Scorer | Reranker | Cascade | tuple[Reranker, ...] | 
         from zettel.scoring.by_model import LLMScorer
 
         return LLMScorer()
-    if kind == "effort":
-        if rest not in EFFORTS:
-            raise InvalidInput(f"effort={rest!r} must be one of {', '.join(EFFORTS)}")
-        return tuple(stage for name in EFFORTS[rest] for stage in load_scorer(name)[1])
     return _by_entry_point(name, kind, rest)
 
 

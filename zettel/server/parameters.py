@@ -14,7 +14,6 @@ from pydantic import AfterValidator, Field, JsonValue
 from zettel.async_memory import AsyncMemory
 from zettel.model import Event, OnConflict, Outcome, Queried, Role, Scope
 from zettel.remote.routes import MOST_EVENTS, MOST_QUESTIONS
-from zettel.scoring import Effort
 from zettel.transcripts.scopes import ScopeBy
 
 MAX_QUESTION = 20_000
@@ -50,7 +49,6 @@ _TYPES: Mapping[str, Any] = {
     "str": str,
     "LinkType | str": str,
     "Time": Time,
-    "Effort": Effort,
     "OnConflict": OnConflict,
     "Outcome": Outcome,
     "Queried": Queried,

@@ -13,7 +13,6 @@ from fastapi import APIRouter
 from zettel.core.pacing import paced
 from zettel.errors import InvalidInput
 from zettel.model import Hit, Scope, Tuned
-from zettel.scoring import EFFORTS
 from zettel.scoring.cross_encoder import MODEL
 from zettel.server.access import Access
 from zettel.server.endpoints import handler
@@ -32,7 +31,7 @@ def _searching(method: str) -> Callable[..., Awaitable[Any]]:
     """Return a handler that resolves the scorer, then calls a method of the memory."""
 
     async def search(access: Access, scorer: str | None = None, **arguments: Any) -> Any:
-        resolved = await _resolved(access, scorer, arguments.get("effort"))
+        resolved = await scorer_of(scorers(access), scorer)
         return await getattr(access.memory, method)(**arguments, scorer=resolved, scope=access.scope)
 
     return search
@@ -47,7 +46,7 @@ async def search_many(
     access: Access, questions: list[str], scorer: str | None = None, **arguments: Any
 ) -> list[list[Hit]]:
     """At most 50 questions in one request."""
-    resolved = await _resolved(access, scorer, arguments.get("effort"))
+    resolved = await scorer_of(scorers(access), scorer)
     hits: list[list[Hit]] = []
     async for start in paced(range(0, len(questions), PIECE)):
         part = questions[start : start + PIECE]
@@ -65,22 +64,16 @@ async def tune(access: Access, into: str, decoder: str | None = None, scopes: li
     return await access.memory.tune(tuned_folder(folder, into), decoder=start, scopes=scopes, scope=access.scope)
 
 
-async def _resolved(access: Access, scorer: str | None, effort: str | None) -> str | None:
-    """Return the scorer that a search names. Raises ``InvalidInput`` if it or the effort requires a missing model."""
-    resolved = None if scorer is None else await scorer_of(scorers(access), scorer)
-    if effort is not None and CROSS_ENCODER in EFFORTS[effort]:
-        await _require_model()
-    return resolved
-
-
 def scorers(access: Access) -> Path | None:
     """Return the folder of tuned scorers that a key may name. A key bound to a scope has its own folder."""
     folder = access.scorers
     return folder if folder is None or access.opens_all or access.scope is None else folder / access.scope.key
 
 
-async def scorer_of(folder: Path | None, name: str) -> str:
-    """Return the scorer with this name. Raises ``InvalidInput`` for an unknown one."""
+async def scorer_of(folder: Path | None, name: str | None) -> str | None:
+    """Return the scorer with this name; None for None. Raises ``InvalidInput`` if it is unknown or lacks its model."""
+    if name is None:
+        return None
     kind, sign, rest = name.partition(":")
     if kind == "decoder" and sign:
         home = tuned_folder(folder, rest)
