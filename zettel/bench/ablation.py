@@ -1,197 +1,170 @@
-"""Ablations of the memory decoder: trained without each part, with several seeds, measured on unseen conversations."""
+"""Ablation of the search: recall@k with all of its parts, and what it loses or gains without each, on several data.
+
+Leaves out each part of the default scorer and each later step of a search, and adds rerankers, another embedder and
+the insights that ``evolve`` writes. Every row searches the same store, but for the last ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
-from zettel.scoring.decoder_inputs import LINK_TYPES, PAIR_FEATURES
-from zettel.scoring.decoder_model import DecoderBatch, MemoryDecoder, MemoryDecoderConfig, MemoryDecoderLayer
-from zettel.scoring.training import Example, K, TrainingSettings, base_scores, recall, scores, train, validation_mask
+from zettel.model import Scope
+from zettel.ports import Embedder
+from zettel.scoring import ScorerSpec
 
-from . import two_wiki
-from .decoder_training import COUNTED, VALIDATION_SHARE, collect, config_for
-from .evaluation import Progress, run_settings
-from .fitting import read
+from . import fitting, two_wiki
+from .evaluation import (
+    OURS,
+    Collection,
+    Outcome,
+    Progress,
+    ablations,
+    load_scorers,
+    remember,
+    run_settings,
+    search,
+    temporary_memory,
+)
+from .metrics import QuestionResult, recall
 from .results import Cell, Result, file_hashes
 
 if TYPE_CHECKING:
-    from zettel.ports import Embedder
+    from zettel.ports.query import Floats
 
-SEEDS = 3
-EPOCHS = 6
-"""Fewer than by default, because an ablation trains about forty decoders."""
-WHOLE = "whole"
+K = 10
+"""Places of the measured recall."""
+STATIC = "static"
+OTHER_EMBEDDER = f"with the {STATIC} embedder"
+EVOLVED, EVOLVED_WITHOUT = "after evolve", "after evolve, without insights"
+STEPS = {
+    "without near-ties": ("near_ties", lambda *_: ()),
+    "without replaced parts": ("updates", lambda *_: {}),
+    "without votes on conflicts": ("disputes", lambda *_: ()),
+    "without doubtful notes last": ("is_doubtful", lambda *_: False),
+}
+"""Steps after the scorer by row name: the function of ``zettel.search.searcher``, and what replaces it."""
 DIGITS = 4
 
-PAIRS = {
-    "talk": ("same session", "neighbours", "near neighbours", "same speaker"),
-    "alike": ("cosine", "shared term"),
-    "time": ("time gap",),
-    "links": ("two hops", *(f"{kind.value} {way}".lower() for kind in LINK_TYPES for way in ("out", "in"))),
-}
-"""Groups of pair features to leave out."""
 
-
-class UngatedLayer(MemoryDecoderLayer):
-    """Residual connections in place of the gates."""
-
-    def read(self, attn_out: Tensor) -> Tensor:
-        return attn_out
-
-    def write(self, notes: Tensor, attn_out: Tensor) -> Tensor:
-        return notes + self.dropout(attn_out)
-
-
-class PointwiseLayer(MemoryDecoderLayer):
-    """Notes attend to the question, not to each other."""
-
-    def attend(self, memory: Tensor, states: Tensor, pairs: Tensor, padding_bias: Tensor) -> Tensor:
-        return self.note_attention(memory, states)
-
-
-class UngatedDecoder(MemoryDecoder):
-    layer_class = UngatedLayer
-
-
-class PointwiseDecoder(MemoryDecoder):
-    layer_class = PointwiseLayer
-
-
-def decoder_without_pairs(names: Sequence[str]) -> type[MemoryDecoder]:
-    """Return a decoder that reads the pair features of these names as 0."""
-
-    class WithoutPairs(MemoryDecoder):
-        def forward(self, batch: DecoderBatch) -> Tensor:
-            mask = torch.tensor([float(name not in names) for name in PAIR_FEATURES], device=batch.pairs.device)
-            return super().forward(replace(batch, pairs=batch.pairs * mask))
-
-    return WithoutPairs
-
-
-class Variant(NamedTuple):
-    """A decoder without a part, without vectors, or trained on fewer conversations."""
+class Data(NamedTuple):
+    """Data to measure on, with its column's name."""
 
     name: str
-    model_class: type[MemoryDecoder] = MemoryDecoder
-    vectors: bool = True
-    conversations: int | None = None
+    collections: Sequence[Collection]
+    files: Sequence[Path]
 
 
-class Parts(NamedTuple):
-    """Training examples by conversation, examples that every variant trains on, and test examples by column."""
+def read(specs: Sequence[str]) -> list[Data]:
+    """Read ``NAME=PATH[,PATH…]`` each; a path is a chat, a conversation, a folder of chats, or a folder with 2Wiki.
 
-    conversations: Mapping[str, Sequence[Example]]
-    documents: Sequence[Example]
-    test: Mapping[str, Sequence[Example]]
+    Questions without an answer are left out. Raises ``InvalidInput`` for a malformed or repeated name, a missing file
+    or data without questions, ``BadRecord`` for damaged files.
+    """
+    data: list[Data] = []
+    for spec in specs:
+        name, sign, paths = spec.partition("=")
+        if not (name and sign and paths) or name in [each.name for each in data]:
+            raise InvalidInput(f"{spec!r} must be NAME=PATH[,PATH], each name once, such as chats=tests/data/chats")
+        files, collections = _read([Path(path) for path in paths.split(",")])
+        if not any(collection.questions for collection in collections):
+            raise InvalidInput(f"{spec!r} has no question with an answer")
+        data.append(Data(name, collections, files))
+    return data
 
 
-def variants(sizes: Sequence[int]) -> list[Variant]:
-    """Return the whole decoder, a variant without each part, and a variant per number of conversations."""
-    return [
-        Variant(WHOLE),
-        Variant("without gates", UngatedDecoder),
-        Variant("without setwise", PointwiseDecoder),
-        Variant("without biases", decoder_without_pairs(PAIR_FEATURES)),
-        *(Variant(f"without biases: {group}", decoder_without_pairs(names)) for group, names in PAIRS.items()),
-        Variant("without vectors", vectors=False),
-        *(Variant(f"from {size} conversations", conversations=size) for size in sizes),
+def _read(paths: Sequence[Path]) -> tuple[list[Path], list[Collection]]:
+    files: list[Path] = []
+    collections: list[Collection] = []
+    for path in paths:
+        if not path.exists():
+            raise InvalidInput(f"the file {path} does not exist")
+        if (path / two_wiki.CORPUS).is_file():
+            pair = two_wiki.files(path, None)
+            collections.append(two_wiki.read(*pair)[0])
+            files += pair
+        else:
+            collections += fitting.read(path)
+            files += sorted(path.glob("*.json")) if path.is_dir() else [path]
+    answered = [
+        each._replace(questions=[question for question in each.questions if fitting.is_answered(question)])
+        for each in collections
     ]
+    return files, answered
 
 
 async def run(
-    paths: Sequence[Path],
-    progress: Progress,
-    test: Sequence[Path] = (),
-    other: Sequence[Path] = (),
-    documents: tuple[Path, Path] | None = None,
-    seeds: int = SEEDS,
-    sizes: Sequence[int] = (),
-    only: Sequence[str] = (),
-    embedder: str | None = None,
-    settings: TrainingSettings | None = None,
+    specs: Sequence[str], progress: Progress, scorers: Sequence[str] = (), embedder: str | None = None
 ) -> Result:
-    """Train every variant ``seeds`` times on the conversations of ``paths`` (and ``documents``).
+    """Measure every row on each of ``specs`` (see :func:`read`); ``scorers`` adds rows of rerankers by name.
 
-    Measures on all ``test`` files together and on each ``other`` file. ``only`` selects variants by name. Raises
-    ``InvalidInput`` for too few conversations, no test file, or an unknown variant.
+    A cell of a later row is its recall minus that of the first. "±" is the standard error of this difference over
+    questions. Raises the errors of :func:`read` and ``load_scorer``.
     """
-    settings = settings or TrainingSettings(epochs=EPOCHS)
-    selected = _select(variants(sizes), only)
-    conversations = [talk for path in paths for talk in read(path)]
-    if len(conversations) < max([2, *sizes]) or min([2, *sizes]) < 2:
-        raise InvalidInput(
-            f"got {len(conversations)} conversations to train on: name two or more, and as many as --size, from 2"
-        )
-    tested = {"test": [talk for path in test for talk in read(path)]} if test else {}
-    tested |= {path.stem: read(path) for path in other}
-    if not tested:
-        raise InvalidInput("there are no conversations to measure on: pass some with --test or --other")
-    corpus = [two_wiki.read(*documents)[0]] if documents else []
+    data = read(specs)
     model = load_embedder(embedder)
-    everything = [*conversations, *corpus, *(collection for several in tested.values() for collection in several)]
-    examples = await collect(everything, model, progress)
-    parts = Parts(
-        {talk.name: examples[talk.name] for talk in conversations},
-        [example for passages in corpus for example in examples[passages.name]],
-        {name: [example for part in several for example in examples[part.name]] for name, several in tested.items()},
-    )
-    fusion = [round(recall(list(map(base_scores, several)), several), DIGITS) for several in parts.test.values()]
-    rows: list[list[Cell]] = [["fusion", None, *(cell for value in fusion for cell in (value, None))]]
-    curves: dict[str, list[float]] = {}
-    for place, variant in enumerate(selected):
-        progress(f"training: {variant.name}", place, len(selected))
-        recalls = [list(measure(variant, parts, model, replace(settings, seed=seed))) for seed in range(seeds)]
-        rows.append([variant.name, variant.conversations or len(conversations), *_mean_and_spread(recalls)])
-        for name, values in zip(parts.test, zip(*recalls, strict=True), strict=True):
-            curves[f"{variant.name}: {name}"] = [round(value, DIGITS) for value in values]
-    counts = {f"questions of {name}": len(several) for name, several in parts.test.items()}
+    rankers: dict[str, ScorerSpec] = {OURS: None, **ablations(), **load_scorers(scorers)}
+    columns = [await _recalls(each.collections, rankers, model, progress) for each in data]
+    rows: list[list[Cell]] = []
+    for name in columns[0]:
+        cells: list[Cell] = [name]
+        for values in columns:
+            cells += _cells(values[name], None if name == OURS else values[OURS])
+        rows.append(cells)
+    rows.append(["asked", *(cell for values in columns for cell in (len(values[OURS]), None))])
     return Result(
-        bench="scorer ablate",
-        ran_on=file_hashes((*paths, *test, *other, *(documents or ()))),
-        settings={**run_settings(None, (), model, K), "seeds": seeds, "epochs at most": settings.epochs, **counts},
-        columns=["decoder", "conversations", *(head for name in tested for head in (name, f"± {name}"))],
+        bench="ablation",
+        ran_on=file_hashes([file for each in data for file in each.files]),
+        settings=run_settings(None, (), model, K),
+        columns=["recall", *(head for each in data for head in (each.name, f"± {each.name}"))],
         rows=rows,
-        curves=curves,
-        notes=[COUNTED, "±: standard deviation over the seeds."],
+        notes=[
+            f"Recall@{K} of the first row; in later rows, the difference from it, and the standard error of this "
+            "difference over questions.",
+            f"'{EVOLVED}' searches the same notes after evolve; insights take as many places as they have events.",
+        ],
     )
 
 
-def measure(variant: Variant, parts: Parts, embedder: Embedder, settings: TrainingSettings) -> Iterator[float]:
-    """Train a variant once, and yield its recall on each test set."""
-    order = np.random.default_rng(settings.seed).permutation(sorted(parts.conversations)).tolist()
-    names = order[: variant.conversations]
-    mask = validation_mask(names, VALIDATION_SHARE, settings.seed)
-    reserved = [name for name, is_reserved in zip(names, mask, strict=True) if is_reserved]
-    examples = [example for name in names if name not in reserved for example in parts.conversations[name]]
-    examples += parts.documents
-    validation = [example for name in reserved for example in parts.conversations[name]]
-    config = config_for(embedder) if variant.vectors else MemoryDecoderConfig()
-    model = train(examples, validation, config, settings, lambda *_: None, variant.model_class).model
-    for several in parts.test.values():
-        yield recall(scores(model, several), several)
+async def _recalls(
+    collections: Sequence[Collection], rankers: Mapping[str, ScorerSpec], model: Embedder, progress: Progress
+) -> dict[str, Floats]:
+    """Return the recall of each question, by row name."""
+    outcome = Outcome({}, {}, 0.0)
+    for collection in collections:
+        async with temporary_memory(embedder=model) as memory:
+            ids = await remember(memory, collection, progress)
+            ask = partial(search, memory, collection=collection, event_ids=ids, k=K, outcome=outcome, progress=progress)
+            for name, spec in rankers.items():
+                await ask(name=name, scorer=spec)
+            for name, (step, replacement) in STEPS.items():
+                with patch(f"zettel.search.searcher.{step}", replacement):
+                    await ask(name=name, scorer=None)
+            await memory.evolve(scope=Scope(user=collection.name))
+            await ask(name=EVOLVED, scorer=None)
+            with patch("zettel.search.searcher.is_abstract", lambda _: False):
+                await ask(name=EVOLVED_WITHOUT, scorer=None)
+        async with temporary_memory(embedder=load_embedder(STATIC)) as memory:
+            ids = await remember(memory, collection, progress)
+            await search(memory, OTHER_EMBEDDER, None, collection, ids, K, outcome, progress)
+    return {name: _each(results) for name, results in outcome.results.items()}
 
 
-def _select(known: Sequence[Variant], only: Sequence[str]) -> list[Variant]:
-    names = [variant.name for variant in known]
-    if unknown := [name for name in only if name not in names]:
-        raise InvalidInput(f"unknown variant {unknown[0]!r}: use one of {', '.join(names)}")
-    return [variant for variant in known if not only or variant.name in only]
+def _each(results: Sequence[QuestionResult]) -> Floats:
+    return np.array([recall(result.hits, result.needed, K) for result in results])
 
 
-def _mean_and_spread(recalls: Sequence[Sequence[float]]) -> list[Cell]:
-    """Return mean and standard deviation of each column; a single run has no deviation."""
-    values = np.array(recalls)
-    spread = values.std(axis=0, ddof=1).tolist() if len(values) > 1 else [None] * values.shape[1]
-    means = values.mean(axis=0).tolist()
-    return [
-        None if cell is None else round(cell, DIGITS) for pair in zip(means, spread, strict=True) for cell in pair
-    ]
+def _cells(values: Floats, whole: Floats | None) -> list[Cell]:
+    """Return the mean, or the mean difference from the whole, with its standard error."""
+    if whole is None:
+        return [round(float(values.mean()), DIGITS), None]
+    difference = values - whole
+    error = float(difference.std(ddof=1)) / len(difference) ** 0.5 if len(difference) > 1 else None
+    return [round(float(difference.mean()), DIGITS), None if error is None else round(error, DIGITS)]

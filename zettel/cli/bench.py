@@ -339,6 +339,29 @@ def overview(
 
 
 @app.command(epilog=EVERYWHERE)
+def ablation(
+    ctx: typer.Context,
+    data: list[str] = typer.Argument(metavar="NAME=PATH[,PATH]", help="Data with questions, and its column's name."),
+    scorer: Scorers = None,
+    json: JsonFile = None,
+) -> None:
+    """Measure what each part of the search adds to recall@10, on several data in one table.
+
+    A path is a chat or a conversation, a folder of chats, or a folder with both files of 2Wiki.
+
+    \b
+    Examples:
+      zettel bench ablation chats=tests/data/chats locomo=locomo10.json
+      zettel bench ablation chats=tests/data/chats 2wiki=data/ --scorer decoder --json ablation.json
+    """
+    options = common(ctx)
+    require_result_writable(json)
+    from zettel.bench import ablation as bench
+
+    measure(lambda progress: bench.run(data, progress, scorer or (), options.embedder), options, json)
+
+
+@app.command(epilog=EVERYWHERE)
 def evolve(
     ctx: typer.Context, path: LoCoMoFile, conversation: Conversations = None, k: K = 10, json: JsonFile = None
 ) -> None:

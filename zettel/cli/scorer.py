@@ -175,7 +175,7 @@ def ablate(
     from zettel.scoring.device import require_torch
 
     require_torch("the memory decoder")
-    from zettel.bench import ablation
+    from zettel.bench import decoder_ablation as ablation
 
     run, tests = ablation.run, test or ()
     measure(

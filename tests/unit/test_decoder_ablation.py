@@ -14,8 +14,15 @@ import pytest
 pytest.importorskip("torch")
 
 from tests.unit.test_decoder import DIM, EMBEDDER, decoder_input, log_odds, nonzero_decoder
-from zettel.bench import ablation
-from zettel.bench.ablation import PAIRS, WHOLE, PointwiseDecoder, UngatedDecoder, decoder_without_pairs, variants
+from zettel.bench import decoder_ablation as ablation
+from zettel.bench.decoder_ablation import (
+    PAIRS,
+    WHOLE,
+    PointwiseDecoder,
+    UngatedDecoder,
+    decoder_without_pairs,
+    variants,
+)
 from zettel.bench.evaluation import Collection, Progress
 from zettel.cli.app import run
 from zettel.errors import InvalidInput
