@@ -7,4 +7,5 @@
   AND ($since IS NULL OR n.occurred_at >= $since)
   AND ($until IS NULL OR n.occurred_at < $until)
   AND all(pair IN $pairs WHERE pair IN n.metadata)
+  AND ($ids IS NULL OR n.id IN $ids)
   AND ($file IS NULL OR $file IN n.files)

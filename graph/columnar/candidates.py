@@ -28,17 +28,25 @@ _NONE: Ints = np.zeros(0, np.int64)
 
 
 def gather(
-    columns: Columns, query: Query, keys: Keys, names_of: Callable[[Ints], Sequence[str]], *, used: bool, archived: bool
+    columns: Columns,
+    query: Query,
+    keys: Keys,
+    names_of: Callable[[Ints], Sequence[str]],
+    *,
+    used: bool,
+    archived: bool,
+    matching: Bools | None = None,
 ) -> Candidates:
     """Return the candidates of a query. ``columns`` must be in the state known at the query's ``known_at``.
 
     ``names_of`` returns the names of terms by key, at the first access to them. ``used`` and ``archived`` are part of
-    the scope's statistics.
+    the scope's statistics. ``matching``, (rows + 1,), are the rows that meet the filter's ``where``, if it has one.
     """
     view = columns.view(query.as_of)
     words = look_up(columns, view, [keys.word(token) for token in query.tokens], query.tokens)
     stats = ScopeStats(notes=view.notes, tokens=view.tokens, df=words.df, used=used, archived=archived)
     allowed = _allowed(columns, view, query.filter, keys)
+    allowed = allowed if matching is None else allowed & matching
     named = {columns.term_numbers.find(keys.term(name)): name for name in query.names}
     named.pop(MISSING, None)
 

@@ -110,6 +110,8 @@ class Columns:
         """Term numbers by key; the file contains the names."""
         self.former_names: dict[int, str] = {}
         """For columns of a past moment: names by key of terms that may be deleted from the file."""
+        self.meeting: dict[str, tuple[int, Bools]] = {}
+        """By condition of recent filters: the state in which rows were compared, and which rows met it."""
         self.snapshot_damaged = False
         """If the scope's snapshot turned out to be damaged."""
         self.order: Ints = np.zeros(0, np.int32)

@@ -43,28 +43,29 @@ def as_known(sql: sqlite3.Connection, columns: Columns, known_at: int, keys: Key
     """
     known = columns.copy()
     notes = known.notes
-    formers = [former for former in _formers(sql, known, known_at) if notes["recorded_at"][former.row] <= known_at]
-    changed = as_ints([former.row for former in formers])
+    past = [former for former in formers(sql, known, known_at) if notes["recorded_at"][former.row] <= known_at]
+    changed = as_ints([former.row for former in past])
     later = np.flatnonzero(notes["alive"] & (notes["recorded_at"] > known_at))
     known.release(np.concatenate([later, changed]))
     notes["alive"][later] = False
-    known.vectors.drop(as_ints([former.row for former in formers if former.reworded]))
-    for former in formers:
+    known.vectors.drop(as_ints([former.row for former in past if former.reworded]))
+    for former in past:
         _restore_fields(known, former)
-    _restore_entries(known, formers, keys)
-    _restore_links(sql, known, formers, known_at)
+    _restore_entries(known, past, keys)
+    _restore_links(sql, known, past, known_at)
     known.arrange(np.arange(len(known.sessions.all)))
     known.end_update()
     return known
 
 
-def _formers(sql: sqlite3.Connection, columns: Columns, known_at: int) -> list[PastNote]:
+def formers(sql: sqlite3.Connection, columns: Columns, known_at: int) -> list[PastNote]:
+    """Return the states at ``known_at`` of the notes that changed since then."""
     rows = sql.execute(
         """SELECT n.number, COALESCE(t.base, t.body), t.body FROM notes n JOIN texts t ON t.note = n.number
         WHERE n.number IN (SELECT note FROM revisions WHERE scope = ? AND recorded_at > ?)""",
         (columns.scope, known_at),
     ).fetchall()
-    formers: list[PastNote] = []
+    found: list[PastNote] = []
     for number, base, body in rows:
         note, links = fold(read_note(base), reads.revisions_of(sql, number), known_at)
         events = [
@@ -73,7 +74,7 @@ def _formers(sql: sqlite3.Connection, columns: Columns, known_at: int) -> list[P
         ]
         event_rows = [row for row in (event.fetchone() for event in events) if row is not None]
         first = event_rows[0] if event_rows else (MISSING, note.seq, None)
-        formers.append(
+        found.append(
             PastNote(
                 row=int(columns.rows_of(as_ints([number]))[0]),
                 note=note,
@@ -84,7 +85,7 @@ def _formers(sql: sqlite3.Connection, columns: Columns, known_at: int) -> list[P
                 sources=frozenset(source for _, _, source in event_rows if source is not None),
             )
         )
-    return formers
+    return found
 
 
 def _restore_fields(columns: Columns, former: PastNote) -> None:
@@ -100,9 +101,9 @@ def _restore_fields(columns: Columns, former: PastNote) -> None:
         notes[name][row] = value
 
 
-def _restore_entries(columns: Columns, formers: Sequence[PastNote], keys: Keys) -> None:
+def _restore_entries(columns: Columns, past: Sequence[PastNote], keys: Keys) -> None:
     """Restore words, facets and terms; an archived note has none."""
-    shown = [former for former in formers if not former.note.archived]
+    shown = [former for former in past if not former.note.archived]
     rows = as_ints([former.row for former in shown])
     entries: list[list[Entry]] = []
     terms: list[list[Entry]] = []
@@ -122,19 +123,19 @@ def _columns_of(lists: Sequence[Sequence[Entry]]) -> tuple[Ints, Ints]:
     return flat[:, 0], flat[:, 1]
 
 
-def _restore_links(sql: sqlite3.Connection, columns: Columns, formers: Sequence[PastNote], known_at: int) -> None:
+def _restore_links(sql: sqlite3.Connection, columns: Columns, past: Sequence[PastNote], known_at: int) -> None:
     """Restore the links known then; links of changed notes come from their former state."""
     rows = np.arange(columns.rows)
     source, places = columns.links.take(rows)
     links = {name: columns.links[name][places] for name in ("target", "type", "owner", "weight", "recorded_at")}
-    changed = columns.mask([former.row for former in formers])
+    changed = columns.mask([former.row for former in past])
     unchanged = (links["recorded_at"] <= known_at) & ~changed[links["owner"]]
-    ids = {id for former in formers for link in former.links for id in (link.source, link.target)}
+    ids = {id for former in past for link in former.links for id in (link.source, link.target)}
     row_of = {id: _row_of(sql, columns, id) for id in sorted(ids)}
     former_links = [
         (row_of[link.source], row_of[link.target], LINK_TYPES.index(link.type), former.row, link.weight,
          to_micros(link.recorded_at))
-        for former in formers for link in former.links
+        for former in past for link in former.links
         if MISSING not in (row_of[link.source], row_of[link.target]) and to_micros(link.recorded_at) <= known_at
     ]  # fmt: skip
     more = list(zip(*former_links, strict=True)) or [()] * 6

@@ -10,6 +10,7 @@ from typing import Any
 from zettel.core.fold import live_versions
 from zettel.graph.bodies import read_body, read_note, read_uses
 from zettel.graph.embedded import words
+from zettel.graph.embedded.conditions import clause
 from zettel.graph.keys import Keys
 from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, TermUse, from_micros
 from zettel.ports import NoteHistory, Written
@@ -103,19 +104,20 @@ def filter_values(scope: int, keys: Keys, filter: Filter) -> dict[str, Any]:
 def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after: int, limit: int) -> list[Note]:
     """Return unarchived notes of higher ``seq`` than ``after`` that pass the filter."""
     _, every = keys.filter_facets(filter)
-    rare = next((key for key in every if _is_rare(sql, scope, key)), None)
+    rare = next((key for key in every if is_rare(sql, scope, key)), None)
     from_facets = "" if rare is None else "facets f CROSS JOIN"
     with_facet = "" if rare is None else "AND f.scope = :scope AND f.key = :rare AND n.number = f.note"
     rows = sql.execute(
         f"""SELECT t.body, {VALID_TO} FROM {from_facets} notes n JOIN texts t ON t.note = n.number
-        WHERE {FILTER} AND n.seq > :after {with_facet}
+        WHERE {FILTER} {clause(sql, filter.where)} AND n.seq > :after {with_facet}
         ORDER BY n.seq, n.number LIMIT :limit""",
         filter_values(scope, keys, filter) | {"after": after, "limit": limit, "rare": rare},
     )
     return [read_note(body, TIME_MAX if end is None else end) for body, end in rows]
 
 
-def _is_rare(sql: sqlite3.Connection, scope: int, key: int) -> bool:
+def is_rare(sql: sqlite3.Connection, scope: int, key: int) -> bool:
+    """Return whether fewer than FEW notes have a facet."""
     first = "SELECT 1 FROM facets WHERE scope = ? AND key = ? LIMIT ?"
     (count,) = sql.execute(f"SELECT count(*) FROM ({first})", (scope, key, FEW)).fetchone()
     return bool(count < FEW)

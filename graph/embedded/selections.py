@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from zettel.graph.embedded import words
+from zettel.graph.embedded.conditions import clause
 from zettel.graph.embedded.reads import FILTER, VALID_TO, filter_values
 from zettel.graph.keys import Keys
 from zettel.model import TIME_MAX, TIME_MIN
@@ -119,4 +120,4 @@ def _found(
         source = _FROM_EVENTS if of_event and source == _NOTES else f"{source} {_TO_EVENTS}"
         conditions = f"{conditions} {_IS_EVENT} {of_event}"
     columns = _OF_EVENTS if selection.of_events else _OF_NOTES
-    return f"SELECT {columns} FROM {source} WHERE {FILTER} {conditions}", values
+    return f"SELECT {columns} FROM {source} WHERE {FILTER} {clause(sql, filter.where)} {conditions}", values

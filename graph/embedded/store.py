@@ -27,6 +27,7 @@ from zettel.graph.embedded import (
     vectors,
 )
 from zettel.graph.embedded.connections import BUSY_SECONDS, Connections
+from zettel.graph.embedded.matching import matching_rows
 from zettel.graph.embedded.optimizing import IndexMaintenance
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.scope_cache import UNEMBEDDED
@@ -288,7 +289,9 @@ class EmbeddedStore(IndexMaintenance):
 
         def run(sql: sqlite3.Connection, columns: Columns, keys: Keys) -> Candidates:
             used, archived = feedback.any_used(sql, columns.scope), reads.any_archived(sql, columns.scope)
-            return gather(columns, query, keys, self._term_names(query.scope), used=used, archived=archived)
+            matching = matching_rows(sql, columns, keys, query.filter, query.known_at)
+            names_of = self._term_names(query.scope)
+            return gather(columns, query, keys, names_of, used=used, archived=archived, matching=matching)
 
         dim = None if query.vector is None else len(query.vector)
         return await self._in_columns(query.scope, query.space, query.known_at, run, dim=dim)

@@ -61,8 +61,10 @@ class NoteFields(NamedTuple):
     terms: Sequence[str]
 
 
-async def gather(connection: Neo4jConnection, query: Query, keys: Keys, dim: int, reach: int) -> Candidates:
-    """Return the candidates of a query about the present.
+async def gather(
+    connection: Neo4jConnection, query: Query, keys: Keys, dim: int, reach: int, matching: Sequence[str] | None = None
+) -> Candidates:
+    """Return the candidates of a query about the present. ``matching`` are the notes that meet ``where``, if any.
 
     With a vector, request ``reach`` times as many notes as needed from the vector index, or compare every note (0).
     """
@@ -71,7 +73,7 @@ async def gather(connection: Neo4jConnection, query: Query, keys: Keys, dim: int
         "candidates",
         *_flags(query, indexed=reach > 0, cypher25=connection.searches_in_scope),
         fill={"dim": dim} if reach else None,
-        **_parameters(query, keys, order, reach),
+        **_parameters(query, keys, order, reach, matching),
     )
     if not rows:
         return _empty(query, order)
@@ -100,7 +102,9 @@ async def gather(connection: Neo4jConnection, query: Query, keys: Keys, dim: int
     return _candidates(answer, notes, df, valid_to, query, order)
 
 
-def _parameters(query: Query, keys: Keys, order: Sequence[int], reach: int) -> dict[str, Any]:
+def _parameters(
+    query: Query, keys: Keys, order: Sequence[int], reach: int, matching: Sequence[str] | None
+) -> dict[str, Any]:
     """Return the parameters of ``candidates.cypher``, with the words in ``order``."""
     filtered = query.filter != Filter()
     return {
@@ -125,7 +129,7 @@ def _parameters(query: Query, keys: Keys, order: Sequence[int], reach: int) -> d
         "k1": rules.BM25_K1,
         "b": rules.BM25_B,
         "reach": reach * query.pool,
-        **filter_values(query.filter),
+        **filter_values(query.filter, matching),
     }
 
 

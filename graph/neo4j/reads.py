@@ -15,11 +15,14 @@ from zettel.graph.neo4j.connection import Neo4jConnection
 from zettel.graph.scopes import ScopeRow, Secrets
 from zettel.model import TIME_MIN, EventRecord, Link, Note, Revision, Scope, Term, TermUse, from_micros
 from zettel.ports import LookupQuery, LookupResult, NoteHistory, ScopeState, Written
+from zettel.ports.conditions import matches
 from zettel.ports.query import DAY, SLOT, Filter, Selection, Tally
 
 if TYPE_CHECKING:
     from neo4j import Record
 
+MATCHING_PAGE = 2000
+"""Notes per page while a condition on metadata is evaluated."""
 DUMP_PAGE = 256
 """Events per page while streaming."""
 
@@ -30,8 +33,8 @@ def scope_state(row: Record) -> ScopeState:
     return ScopeState(row["seq"], row["secret"], row["recorded_at"], latest)
 
 
-def filter_values(filter: Filter) -> dict[str, Any]:
-    """Return the parameters of ``parts/filter.cypher``."""
+def filter_values(filter: Filter, ids: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the parameters of ``parts/filter.cypher``; ``ids`` are the notes that meet ``where``, None without one."""
     return {
         "kinds": list(filter.kinds),
         "tags": list(filter.tags),
@@ -41,6 +44,7 @@ def filter_values(filter: Filter) -> dict[str, Any]:
         "since": None if filter.since is None else from_micros(filter.since),
         "until": None if filter.until is None else from_micros(filter.until),
         "pairs": list(filter.metadata),
+        "ids": ids,
         "file": filter.source,
     }
 
@@ -158,8 +162,32 @@ class Neo4jNotes:
         return tuple(row["id"] for row in await self.connection.read("notes_of", scope=scope.key, ids=list(events)))
 
     async def page(self, scope: Scope, filter: Filter, after: int, limit: int) -> list[Note]:
-        read = await self.connection.read("page", scope=scope.key, after=after, limit=limit, **filter_values(filter))
-        return [rows.read_note(row["note"]) for row in read]
+        if filter.where is None:
+            read = await self.connection.read(
+                "page", scope=scope.key, after=after, limit=limit, **filter_values(filter)
+            )
+            return [rows.read_note(row["note"]) for row in read]
+        found: list[Note] = []
+        async for note in self._meeting(scope, filter, after):
+            found.append(note)
+            if len(found) == limit:
+                break
+        return found
+
+    async def matching(self, scope: Scope, filter: Filter) -> list[str] | None:
+        """Return the ids of the unarchived notes that pass the filter, if it has ``where``, else None."""
+        if filter.where is None:
+            return None
+        return [note.id async for note in self._meeting(scope, filter, -1)]
+
+    async def _meeting(self, scope: Scope, filter: Filter, after: int) -> AsyncIterator[Note]:
+        """Yield the unarchived notes of higher ``seq`` that pass the filter. Cypher cannot read JSON."""
+        where, rest = filter.where, replace(filter, where=None)
+        while page := await self.page(scope, rest, after, MATCHING_PAGE):
+            for note in page:
+                if where is None or matches(where, note.metadata, note):
+                    yield note
+            after = page[-1].seq
 
     async def tally(self, scope: Scope, selection: Selection, by: Sequence[str]) -> list[Tally]:
         flags, values = await self._selection(scope, selection)
@@ -189,7 +217,8 @@ class Neo4jNotes:
         ]  # fmt: skip
         values |= {
             "words": " OR ".join(f"({choice})" for choice in choices), "terms": list(selection.terms),
-            "moment": None if selection.as_of is None else from_micros(selection.as_of), **filter_values(filter),
+            "moment": None if selection.as_of is None else from_micros(selection.as_of), 
+            **filter_values(filter, await self.matching(scope, filter)),
         }  # fmt: skip
         given = {
             "words": selection.tokens, "terms": selection.terms, "as_of": selection.as_of is not None,

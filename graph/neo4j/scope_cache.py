@@ -97,8 +97,12 @@ class Neo4jScopeCache:
         """Drop all scopes."""
         self._cached.clear()
 
-    async def candidates(self, query: Query, keys: Keys, dim: int) -> Candidates | None:
+    async def candidates(
+        self, query: Query, keys: Keys, dim: int, matching: Sequence[str] | None = None
+    ) -> Candidates | None:
         """Return the candidates of a query about the present, or None while the scope is incomplete.
+
+        ``matching`` are the notes that meet the filter's ``where``, if it has one.
 
         Of several concurrent searches, one reads the changes of the scope.
         """
@@ -120,6 +124,7 @@ class Neo4jScopeCache:
                 lambda term_keys: [names[key] for key in term_keys.tolist()],
                 used=scope.used,
                 archived=scope.archived,
+                matching=None if matching is None else _rows(scope.columns, matching),
             )
 
     async def _updated(self, key: CacheKey, keys: Keys, dim: int) -> Neo4jScope | None:
@@ -241,3 +246,9 @@ def _put_session_times(columns: SessionColumns, numbers: Ints, places: Iterable[
     """Store the times of notes within their sessions."""
     columns.session_times.append(time=np.zeros(columns.rows - columns.session_times.used, np.int64))
     columns.session_times["time"][columns.rows_of(numbers)] = as_ints([hashes.time_of(place) for place in places])
+
+
+def _rows(columns: SessionColumns, ids: Sequence[str]) -> Bools:
+    """Return which rows are notes with these ids, (rows + 1,)."""
+    chosen = set(ids)
+    return np.array([*(id in chosen for id in columns.ids), False], bool)

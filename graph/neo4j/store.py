@@ -162,17 +162,18 @@ class Neo4jStore(Neo4jNotes, Neo4jJobQueue, Neo4jSearchLog):
         if query.known_at is not None:
             return await candidates_known(self.connection, query)
         keys = await self._keys(query.scope)
-        cached = await self._scopes.candidates(query, keys, dim)
+        matching = await self.matching(query.scope, query.filter)
+        cached = await self._scopes.candidates(query, keys, dim, matching)
         if cached is not None:
             return cached
         large = self._sizes.get(query.scope.key, 0) > spaces.EXACT_NOTES
         indexed = large and query.vector is not None and dim <= schema.MAX_INDEXED_DIM
         for reach in (REACH, FAR) if indexed else ():
-            gathered = await gather(self.connection, query, keys, dim, reach)
+            gathered = await gather(self.connection, query, keys, dim, reach, matching)
             if np.count_nonzero(gathered.seeds & int(Seed.VECTOR)) == query.pool:
                 break
         else:
-            gathered = await gather(self.connection, query, keys, dim, 0)
+            gathered = await gather(self.connection, query, keys, dim, 0, matching)
         self._sizes[query.scope.key] = gathered.stats.notes
         return gathered
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from .common import ROLE_HELP, common, console, day_and_time, echo, key_values, print_json
+from .common import common, console, day_and_time, echo, print_json
+from .filter_options import FilterJson, Kinds, Meta, Session, Since, Speaker, SpokenAs, Tags, Until, conditions
 
 if TYPE_CHECKING:
     from zettel import Note
@@ -21,14 +22,15 @@ def query(
     of: str = typer.Option("notes", "--of", metavar="KIND", help="Count notes or events."),
     word: list[str] = typer.Option([], "--word", "-w", help="With this word or all words of a phrase; repeatable: or."),
     term: list[str] = typer.Option([], "--term", help="With this name or tag among their terms; repeatable: or."),
-    kind: list[str] = typer.Option([], "--kind", help="episodic, semantic, procedural or insight; repeatable."),
-    tag: list[str] = typer.Option([], "--tag", help="Notes with this tag; repeatable."),
-    session: str | None = typer.Option(None, "--session", help="Notes of this session."),
-    speaker: str | None = typer.Option(None, "--speaker", help="Notes of this speaker."),
-    role: str | None = typer.Option(None, "--role", help=ROLE_HELP),
-    meta: list[str] = typer.Option([], "--meta", metavar="NAME=VALUE", help="Notes with this metadata; repeatable."),
-    since: str | None = typer.Option(None, "--since", metavar="TIME", help="Events at this time or later."),
-    until: str | None = typer.Option(None, "--until", metavar="TIME", help="Events before this time."),
+    kind: Kinds = None,
+    tag: Tags = None,
+    session: Session = None,
+    speaker: Speaker = None,
+    role: SpokenAs = None,
+    meta: Meta = None,
+    filter: FilterJson = None,
+    since: Since = None,
+    until: Until = None,
     as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="Only what was true at this time."),
     archived: bool = typer.Option(False, "--archived", help="Include archived notes. Takes longer."),
     by: list[str] = typer.Option(
@@ -53,8 +55,8 @@ def query(
     kind_of: Any = of  # the memory validates it
     with options.memory() as memory:
         result = memory.query(
-            kind_of, words=word, terms=term, kinds=kind or None, tags=tag or None, session=session, speaker=speaker,
-            role=cast("Role | None", role), filter=key_values(meta, "--meta") or None, since=since, until=until,
+            kind_of, words=word, terms=term, kinds=kind, tags=tag, session=session, speaker=speaker,
+            role=cast("Role | None", role), filter=conditions(meta, filter), since=since, until=until,
             as_of=as_of, archived=archived, group_by=by, tz=tz, order=order, limit=limit,
         )  # fmt: skip
     if options.json:

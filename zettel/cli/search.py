@@ -2,48 +2,66 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
 from zettel.errors import InvalidInput
 
-from .common import ROLE_HELP, common, console, echo, key_values, notify, print_json
+from .common import common, console, echo, notify, print_json
+from .filter_options import (
+    Archived,
+    AsOf,
+    Current,
+    FilterJson,
+    Kinds,
+    KnownAt,
+    Meta,
+    MinScore,
+    MinTrust,
+    Now,
+    Quarantined,
+    Session,
+    Since,
+    Speaker,
+    SpokenAs,
+    Tags,
+    Until,
+    conditions,
+)
 
 if TYPE_CHECKING:
     from zettel.model import Role
 
 _SCORER_HELP = "Scorer: fusion, decoder, cross-encoder, llm (the model of --llm), or an installed one."
 
+Question: TypeAlias = Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")]
+ScorerName: TypeAlias = Annotated[str | None, typer.Option("--scorer", metavar="NAME", help=_SCORER_HELP)]
+
 
 def search(
     ctx: typer.Context,
-    question: str = typer.Argument(metavar="QUESTION", help="The question."),
+    question: Question,
     k: int = typer.Option(10, "-k", "--k", help="Number of hits."),
     explain: bool = typer.Option(False, "--explain", "-e", help="Explain how each hit was found and ranked."),
-    as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="Search what was true at this time."),
-    known_at: str | None = typer.Option(
-        None, "--known-at", metavar="TIME", help="Search what had been recorded by this time."
-    ),
-    since: str | None = typer.Option(None, "--since", metavar="TIME", help="Events at this time or later."),
-    until: str | None = typer.Option(None, "--until", metavar="TIME", help="Events before this time."),
-    now: str | None = typer.Option(None, "--now", metavar="TIME", help="Reference time for words such as 'yesterday'."),
-    kind: list[str] = typer.Option([], "--kind", help="episodic, semantic, procedural or insight; repeatable."),
-    tag: list[str] = typer.Option([], "--tag", help="Notes with this tag; repeatable."),
-    session: str | None = typer.Option(None, "--session", help="Notes of this session."),
-    speaker: str | None = typer.Option(None, "--speaker", help="Notes of this speaker."),
-    role: str | None = typer.Option(None, "--role", help=ROLE_HELP),
-    meta: list[str] = typer.Option([], "--meta", metavar="NAME=VALUE", help="Notes with this metadata; repeatable."),
-    min_score: float | None = typer.Option(
-        None, "--min-score", min=0, max=1, help="Leave out hits with a lower score (0 to 1)."
-    ),
-    min_trust: float | None = typer.Option(
-        None, "--min-trust", min=0, max=1, help="Leave out hits of less trust (0 to 1)."
-    ),
-    current: bool = typer.Option(False, "--current", help="Leave out outdated notes."),
-    archived: bool = typer.Option(False, "--archived", help="Search archived notes too."),
-    quarantined: bool = typer.Option(False, "--quarantined", help="Search quarantined notes too."),
-    scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
+    since: Since = None,
+    until: Until = None,
+    now: Now = None,
+    kind: Kinds = None,
+    tag: Tags = None,
+    session: Session = None,
+    speaker: Speaker = None,
+    role: SpokenAs = None,
+    meta: Meta = None,
+    filter: FilterJson = None,
+    min_score: MinScore = None,
+    min_trust: MinTrust = None,
+    current: Current = False,
+    archived: Archived = False,
+    quarantined: Quarantined = False,
+    scorer: ScorerName = None,
 ) -> None:
     """Find the notes that answer a question.
 
@@ -54,13 +72,14 @@ def search(
       zettel search "Where does Ann live?" --as-of 2024-01-31 --json
       zettel search "Where does Ann live?" --current
       zettel search "What became of the boat?" --archived
+      zettel search "Which boat is cheap?" --filter '{"price": {"lt": 900}}'
     """
     options = common(ctx)
     with options.memory() as memory:
         hits = memory.search(
             question, k=k, as_of=as_of, known_at=known_at, since=since, until=until, now=now,
-            kinds=kind or None, tags=tag or None, session=session, speaker=speaker, role=cast("Role | None", role),
-            filter=key_values(meta, "--meta") or None, min_score=min_score, min_trust=min_trust, current_only=current,
+            kinds=kind, tags=tag, session=session, speaker=speaker, role=cast("Role | None", role),
+            filter=conditions(meta, filter), min_score=min_score, min_trust=min_trust, current_only=current,
             archived=archived, quarantined=quarantined, scorer=scorer, explain=explain,
         )  # fmt: skip
     if options.json:
@@ -77,18 +96,31 @@ def search(
 
 def context(
     ctx: typer.Context,
-    question: str = typer.Argument(metavar="QUESTION", help="The question."),
+    question: Question,
     max_tokens: int = typer.Option(800, "--max-tokens", help="Largest size of the text in tokens."),
-    as_of: str | None = typer.Option(None, "--as-of", metavar="TIME", help="Search what was true at this time."),
     profile: bool = typer.Option(False, "--profile", help="Begin with the profile of the speakers."),
-    min_trust: float | None = typer.Option(
-        None, "--min-trust", min=0, max=1, help="Leave out hits of less trust (0 to 1)."
-    ),
     omit_flagged: bool = typer.Option(False, "--omit-flagged", help="Leave out notes that look like instructions."),
     rounds: int | None = typer.Option(
         None, "--rounds", metavar="N", help="Search up to N times for information that the model of --llm still needs."
     ),
-    scorer: str | None = typer.Option(None, "--scorer", metavar="NAME", help=_SCORER_HELP),
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
+    since: Since = None,
+    until: Until = None,
+    now: Now = None,
+    kind: Kinds = None,
+    tag: Tags = None,
+    session: Session = None,
+    speaker: Speaker = None,
+    role: SpokenAs = None,
+    meta: Meta = None,
+    filter: FilterJson = None,
+    min_score: MinScore = None,
+    min_trust: MinTrust = None,
+    current: Current = False,
+    archived: Archived = False,
+    quarantined: Quarantined = False,
+    scorer: ScorerName = None,
 ) -> None:
     """Print the hits of a search as text for a prompt.
 
@@ -102,7 +134,10 @@ def context(
     if rounds is not None and (profile or omit_flagged):
         raise InvalidInput("--profile and --omit-flagged cannot be combined with --rounds: leave one of them out")
     arguments: dict[str, Any] = {
-        "max_tokens": max_tokens, "as_of": as_of, "min_trust": min_trust, "scorer": scorer,
+        "max_tokens": max_tokens, "as_of": as_of, "known_at": known_at, "since": since, "until": until, "now": now,
+        "kinds": kind, "tags": tag, "session": session, "speaker": speaker, "role": role,
+        "filter": conditions(meta, filter), "min_score": min_score, "min_trust": min_trust, "current_only": current,
+        "archived": archived, "quarantined": quarantined, "scorer": scorer,
     }  # fmt: skip
     with options.memory() as memory:
         if rounds is None:

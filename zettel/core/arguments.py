@@ -17,21 +17,15 @@ from zettel.model import (
     MAX_DIGITS,
     MAX_NAME,
     MAX_NESTING,
-    ROLES,
     Event,
-    Kind,
     LinkType,
     LocalMoment,
     Moment,
     Remembered,
-    Role,
     Scope,
-    as_metadata_pairs,
     event_text,
     storable,
-    to_micros,
 )
-from zettel.ports.query import Filter
 
 _moment: TypeAdapter[datetime] = TypeAdapter(Moment)
 _local: TypeAdapter[datetime] = TypeAdapter(LocalMoment)
@@ -184,45 +178,6 @@ def require_name(name: str, text: str) -> None:
     require_storable(name, text)
     if len(text) > MAX_NAME:
         raise InvalidInput(f"{name} has {len(text):,} characters: a name has at most {MAX_NAME:,}")
-
-
-def filter_of(
-    *,
-    kinds: Iterable[Kind | str] | None = None,
-    tags: Iterable[str] | None = None,
-    session: str | None = None,
-    speaker: str | None = None,
-    role: Role | None = None,
-    since: Time | None = None,
-    until: Time | None = None,
-    filter: Mapping[str, Any] | None = None,
-) -> Filter:
-    """Return the checked conditions of a search or a list. Raises ``InvalidInput``."""
-    tags = names_of("tags", tags)
-    for tag in tags:
-        require_text("tags", tag)
-    require_storable("session", session)
-    require_storable("speaker", speaker)
-    if role is not None and role not in ROLES:
-        raise InvalidInput(f"role={role!r} must be one of {', '.join(ROLES)}: filter names with speaker=…")
-    if filter is not None and not isinstance(filter, Mapping):
-        raise InvalidInput(f"filter={filter!r} must be a dict of metadata, such as {{'team': 'red'}}")
-    require_keepable("filter", dict(filter or {}))
-    try:
-        chosen = tuple(Kind(kind).value for kind in names_of("kinds", kinds))
-    except ValueError as error:
-        raise InvalidInput(f"{error}: use {', '.join(kind.value for kind in Kind)}") from None
-    start, end = moment_of("since", since), moment_of("until", until)
-    return Filter(
-        kinds=chosen,
-        tags=tuple(tags),
-        session=session,
-        speaker=speaker,
-        role=role,
-        since=None if start is None else to_micros(start),
-        until=None if end is None else to_micros(end),
-        metadata=as_metadata_pairs(filter or {}),
-    )
 
 
 def link_type_of(value: LinkType | str, allowed: Iterable[LinkType]) -> LinkType:

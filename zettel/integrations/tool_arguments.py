@@ -13,6 +13,13 @@ FEW_HITS = 5
 
 Id = Annotated[str, Field(description="Id of a memory, copied exactly from an answer. It begins with n_.")]
 Tags = Annotated[list[str] | None, Field(max_length=20)]
+Conditions = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description='Only memories whose metadata or fields meet this: {"team": "red", "price": {"gte": 3}}. '
+        "Operators: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, exists; and, or, not."
+    ),
+]
 
 
 class Arguments(BaseModel):
@@ -43,6 +50,7 @@ class Search(Arguments):
     until: str | None = Field(None, description="Only what happened before, in ISO 8601.")
     as_of: str | None = Field(None, description="Answer as it was true then, in ISO 8601, and not as it is now.")
     tags: Tags = Field(None, description="Only memories with one of these tags.")
+    filter: Conditions = None
     archived: bool = Field(False, description="True looks through the archive too, which contains old memories.")
 
 
@@ -58,6 +66,7 @@ class Query(Arguments):
     until: str | None = Field(None, description="Only what happened before, in ISO 8601.")
     session: str | None = Field(None, description="Only memories of the conversation with this name.")
     tags: Tags = Field(None, description="Only memories with one of these tags.")
+    filter: Conditions = None
     group_by: list[Literal["who", "session", "tag", "year", "month", "week", "day", "weekday"]] | None = Field(
         None, max_length=3, description="Count for each combination of these, the largest counts first."
     )

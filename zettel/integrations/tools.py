@@ -159,8 +159,8 @@ class _Operations:
     async def search(self, memory: AsyncMemory, args: tool_arguments.Search) -> Answer:
         hits = await memory.search(
             args.query, args.limit, speaker=args.who, since=args.since, until=args.until, as_of=args.as_of,
-            tags=args.tags, archived=args.archived, log=not self._read_only, restore_decayed=not self._read_only,
-            scope=self._scope,
+            tags=args.tags, filter=args.filter, archived=args.archived, log=not self._read_only,
+            restore_decayed=not self._read_only, scope=self._scope,
         )  # fmt: skip
         for hit in hits:
             self._recalled.add(hit.note)
@@ -174,7 +174,7 @@ class _Operations:
     async def query(self, memory: AsyncMemory, args: tool_arguments.Query) -> Answer:
         conditions: dict[str, Any] = {
             "words": args.words, "speaker": args.who, "since": args.since, "until": args.until,
-            "session": args.session, "tags": args.tags, "scope": self._scope,
+            "session": args.session, "tags": args.tags, "filter": args.filter, "scope": self._scope,
         }  # fmt: skip
         by = ["speaker" if field == "who" else field for field in args.group_by or ()]
         counted = await memory.query("events", **conditions, group_by=by, limit=args.limit if by else 0)

@@ -10,7 +10,6 @@ from zettel.core.arguments import (
     MOST,
     Time,
     cursor_of,
-    filter_of,
     moment_of,
     require_storable,
     require_text,
@@ -18,6 +17,7 @@ from zettel.core.arguments import (
     zone_of,
 )
 from zettel.core.authority import is_on_probation
+from zettel.core.conditions import filter_of
 from zettel.core.paging import pages
 from zettel.errors import InvalidInput, NotFound
 from zettel.local.local_memory import LocalMemory

@@ -13,7 +13,6 @@ import anyio.to_thread
 
 from zettel.core.arguments import (
     Time,
-    filter_of,
     list_of,
     moment_of,
     require_id,
@@ -23,6 +22,7 @@ from zettel.core.arguments import (
     whole_number,
 )
 from zettel.core.authority import is_on_probation
+from zettel.core.conditions import filter_of
 from zettel.core.external_ids import note_id_of
 from zettel.errors import InvalidInput, InvalidQuestion
 from zettel.local.local_memory import LocalMemory

@@ -30,12 +30,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.model import as_metadata_pairs, to_micros
+from zettel.ports.conditions import matches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zettel.model import Note
-    from zettel.ports.query import Filter
+    from zettel.ports.conditions import matches
+from zettel.ports.query import Filter
 
 POSTINGS_BUDGET = 20_000
 """Maximum number of postings to read for one question; limits the cost of common words in a large scope."""
@@ -69,6 +71,7 @@ def passes(note: Note, filter: Filter) -> bool:
         and (filter.since is None or (time is not None and time >= filter.since))
         and (filter.until is None or (time is not None and time < filter.until))
         and set(filter.metadata) <= set(as_metadata_pairs(note.metadata))
+        and (filter.where is None or matches(filter.where, note.metadata, note))
     )
 
 

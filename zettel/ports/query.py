@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zettel.model import Note, Role, Scope
+    from zettel.ports.conditions import Condition
     from zettel.ports.language_model import Ask
 
     Floats: TypeAlias = NDArray[np.float32]
@@ -32,8 +33,9 @@ class Filter:
     """Conditions that a note must meet to become a hit. Stores apply them before any top-k.
 
     An empty or None field sets no condition. ``kinds`` and ``tags`` match if any of them does, ``metadata`` if all of
-    its ``key=value`` strings do. ``since`` (included) and ``until`` (excluded) are microseconds of ``occurred_at``, and
-    a note without a time fails both. ``source`` is the file that the event was imported from.
+    its ``key=value`` strings do, ``where`` if ``zettel.ports.conditions.matches`` says so. ``since`` (included) and
+    ``until`` (excluded) are microseconds of ``occurred_at``, and a note without a time fails both. ``source``
+    is the file that the event was imported from.
     """
 
     kinds: tuple[str, ...] = ()
@@ -44,6 +46,7 @@ class Filter:
     since: int | None = None
     until: int | None = None
     metadata: tuple[str, ...] = ()
+    where: Condition | None = None
     source: str | None = None
 
 
