@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from zettel.core.arguments import Time, checked, head_of, list_of, require_one, require_scope
+from zettel.core.labels import note_labels
+from zettel.core.messages import event_of_message
 from zettel.errors import InvalidInput, MemoryClosed
 from zettel.model import (
     Conflict,
@@ -192,11 +194,17 @@ class AsyncMemory:
         source: Any = None,
         payload: Any = None,
         metadata: Mapping[str, Any] | None = None,
+        tags: Iterable[str] = (),
+        importance: float | None = None,
+        pinned: bool = False,
         on_conflict: OnConflict = "error",
         wait: bool = False,
         scope: Scope | None = None,
     ) -> str:
         """Add one event and return the id of its (head) note. When it returns, the event is durable and searchable.
+
+        ``tags`` are added to those of the note; ``importance`` (0 to 1) decides near-ties and decay; a ``pinned`` note
+        belongs in every prompt (``core``) and never decays. They are set right after the event is stored.
 
         ``wait`` also runs all pending jobs of the scope. Raises ``InvalidEvent``, ``IdentityConflict``,
         ``EventDeleted``; with ``wait`` also ``JobFailed``. After ``JobFailed`` the event is stored: call
@@ -207,8 +215,39 @@ class AsyncMemory:
             "occurred_at": occurred_at,
             "session": session, "source": source, "payload": payload, "metadata": {} if metadata is None else metadata,
         }  # fmt: skip
-        (added,) = await self.add_many([fields], on_conflict=on_conflict, wait=wait, scope=scope)
+        labels = note_labels(tags, importance, pinned)
+        (added,) = await self.add_many([fields], on_conflict=on_conflict, wait=wait and not labels, scope=scope)
+        if labels:
+            note = await self.get(added, scope=scope)
+            assert isinstance(note, Note)
+            if changes := labels.changes(note):
+                await self.update(added, **changes, scope=scope)
+            if wait:
+                await self.flush(scope=scope or self.scope)
         return added
+
+    async def add_messages(
+        self,
+        messages: Iterable[Mapping[str, Any]],
+        *,
+        session: str | None = None,
+        occurred_at: Time | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        wait: bool = False,
+        scope: Scope | None = None,
+    ) -> List[str]:
+        """Add messages of a chat API, one event each, in one transaction; return the ids of their head notes.
+
+        A message is ``{"role": "user", "content": "…"}`` with an optional ``name``, ``id`` and ``occurred_at``; content
+        may be a list of parts. What else it contains, such as tool calls, becomes the event's payload. ``session``,
+        ``occurred_at`` and ``metadata`` apply to all. Raises ``InvalidInput``, and the errors of ``add_many``.
+
+        Example: ``memory.add_messages([{"role": "user", "content": "I moved to Oslo."}], session="s1")``.
+        """
+        common = {"session": session, "occurred_at": occurred_at, "metadata": {} if metadata is None else metadata}
+        given = list_of("messages", messages, "messages")
+        events = [common | event_of_message(place, message) for place, message in enumerate(given)]
+        return await self.add_many(events, wait=wait, scope=scope)
 
     async def add_many(
         self,

@@ -143,11 +143,17 @@ class Memory:
         source: Any = None,
         payload: Any = None,
         metadata: Mapping[str, Any] | None = None,
+        tags: Iterable[str] = (),
+        importance: float | None = None,
+        pinned: bool = False,
         on_conflict: OnConflict = "error",
         wait: bool = False,
         scope: Scope | None = None,
     ) -> str:
         """Add one event and return the id of its (head) note. When it returns, the event is durable and searchable.
+
+        ``tags`` are added to those of the note; ``importance`` (0 to 1) decides near-ties and decay; a ``pinned`` note
+        belongs in every prompt (``core``) and never decays. They are set right after the event is stored.
 
         ``wait`` also runs all pending jobs of the scope. Raises ``InvalidEvent``, ``IdentityConflict``,
         ``EventDeleted``; with ``wait`` also ``JobFailed``. After ``JobFailed`` the event is stored: call
@@ -166,7 +172,40 @@ class Memory:
                 source=source,
                 payload=payload,
                 metadata=metadata,
+                tags=tags,
+                importance=importance,
+                pinned=pinned,
                 on_conflict=on_conflict,
+                wait=wait,
+                scope=scope,
+            )
+        )
+
+    def add_messages(
+        self,
+        messages: Iterable[Mapping[str, Any]],
+        *,
+        session: str | None = None,
+        occurred_at: Time | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        wait: bool = False,
+        scope: Scope | None = None,
+    ) -> List[str]:
+        """Add messages of a chat API, one event each, in one transaction; return the ids of their head notes.
+
+        A message is ``{"role": "user", "content": "…"}`` with an optional ``name``, ``id`` and ``occurred_at``; content
+        may be a list of parts. What else it contains, such as tool calls, becomes the event's payload. ``session``,
+        ``occurred_at`` and ``metadata`` apply to all. Raises ``InvalidInput``, and the errors of ``add_many``.
+
+        Example: ``memory.add_messages([{"role": "user", "content": "I moved to Oslo."}], session="s1")``.
+        """
+        return self._wait(
+            partial(
+                self._memory.add_messages,
+                messages,
+                session=session,
+                occurred_at=occurred_at,
+                metadata=metadata,
                 wait=wait,
                 scope=scope,
             )

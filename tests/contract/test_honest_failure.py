@@ -426,3 +426,17 @@ def test_closing_releases_unfinished_jobs(url: Any) -> None:
         memory.flush(timeout=25)
         assert memory.jobs() == []
     assert time.monotonic() - start < 20  # does not wait for the 30 s lease of the abandoned job
+
+
+def test_a_failed_background_job_is_logged_once(url: Any, caplog: pytest.LogCaptureFixture) -> None:
+    class Down(RemoteWords):
+        async def embed(self, texts: Sequence[str]) -> Any:
+            raise InvalidInput("the embedder is down")
+
+    with Memory(url, embedder=Down()) as memory:
+        for text in ("The Heron is red.", "The Gull is grey."):
+            memory.add(text)
+            with pytest.raises(JobFailed):
+                memory.flush()
+    (warned,) = [record.getMessage() for record in caplog.records if record.name == "zettel.jobs"]
+    assert warned == "a background job failed (embed): InvalidInput: the embedder is down; `zettel jobs` shows all"

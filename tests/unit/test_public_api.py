@@ -13,7 +13,8 @@ from zettel.local.backend import OPERATIONS
 from zettel.remote.routes import COMPOSED, ROUTES
 
 METHODS = sorted(name for name in vars(AsyncMemory) if not name.startswith("_") and name not in ("open", "close"))
-BUILT_ON = {"add": "add_many_report", "add_many": "add_many_report", "search": "search_many"}
+BUILT_ON = {"add": "add_many_report", "add_many": "add_many_report", "add_messages": "add_many_report",
+            "search": "search_many"}
 """Methods that call another one, and the operation that they end in."""
 LOCAL_ONLY = {"cypher"}
 """Operations that no server offers."""

@@ -16,6 +16,7 @@ from . import (
     archive,
     bench,
     demo,
+    edit,
     embedder,
     encryption,
     evolve,
@@ -111,9 +112,12 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "context": search.context,
     "session": search.session,
     "query": query.query,
+    "list": query.list_,
     "feedback": search.feedback,
     "show": notes.show,
+    "edit": edit.edit,
     "links": links.links,
+    "link": edit.link,
     "unlink": links.unlink,
     "conflicts": links.conflicts,
     "resolve": links.resolve,
@@ -130,6 +134,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "jobs": jobs.jobs,
     "worker": jobs.worker,
     "stats": maintenance.stats,
+    "scopes": maintenance.scopes,
     "doctor": maintenance.doctor,
     "reembed": maintenance.reembed,
     "export": import_export.export,
@@ -153,7 +158,8 @@ app.add_typer(scorer.app, name="scorer")
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit status."""
     command: Any = typer.main.get_command(app)
-    logging.getLogger("stamina").setLevel(logging.ERROR)  # report an error once, not at each retry
+    for name in ("stamina", "zettel.jobs"):  # report an error once, not at each retry; commands report failed jobs
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         status = command.main(args=move_common_options_first(arguments), prog_name="zettel", standalone_mode=False)
     except USAGE_ERROR as error:

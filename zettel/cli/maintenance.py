@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from . import model_costs
-from .common import common, console, echo, print_json
+from .common import common, console, echo, notify, print_json
 
 if TYPE_CHECKING:
     from zettel.model import Usage
@@ -97,6 +98,28 @@ def _in_bytes(size: int) -> str:
     from rich.filesize import decimal
 
     return decimal(size)
+
+
+def scopes(ctx: typer.Context) -> None:
+    """List the scopes of the store, with the options that name them.
+
+    \b
+    Examples:
+      zettel scopes
+      zettel scopes --json
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        notes = {scope: memory.stats(scope=scope)["notes"] for scope in memory.scopes()}
+    if options.json:
+        print_json([{"scope": scope, "notes": count} for scope, count in notes.items()])
+        return
+    if not notes:
+        notify("zettel: the store is empty")
+    width = max((len(f"{count:,}") for count in notes.values()), default=0)
+    for scope, count in notes.items():
+        named = [f"--{name} {shlex.quote(part)}" for name, part in scope.model_dump().items() if part is not None]
+        echo(f"{count:>{width},} {'note ' if count == 1 else 'notes'}  {' '.join(named) or '(without options)'}")
 
 
 def doctor(

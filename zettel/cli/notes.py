@@ -26,6 +26,9 @@ def add(
     at: str | None = typer.Option(None, "--at", metavar="TIME", help="Time of the event, such as 2024-05-01T09:00Z."),
     id: str | None = typer.Option(None, "--id", help="Your own id; an id is stored only once."),
     metadata: list[str] = typer.Option([], "--meta", metavar="NAME=VALUE", help="Metadata to filter by. Repeatable."),
+    tag: list[str] = typer.Option([], "--tag", help="A tag for the note. Repeatable."),
+    importance: float | None = typer.Option(None, "--importance", min=0, max=1, help="From 0 to 1."),
+    pin: bool = typer.Option(False, "--pin", help="It belongs in every prompt, and never decays."),
 ) -> None:
     """Store one event and print the id of its note.
 
@@ -39,7 +42,7 @@ def add(
     with options.memory(create=True) as memory:
         note_id = memory.add(
             text, id=id, title=title, speaker=speaker, role=cast("Role | None", role), occurred_at=at, session=session,
-            metadata=key_values(metadata, "--meta"),
+            metadata=key_values(metadata, "--meta"), tags=tag, importance=importance, pinned=pin,
         )  # fmt: skip
     if options.json:
         print_json({"id": note_id})

@@ -1,12 +1,13 @@
-"""The command query."""
+"""The commands query and list."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from .common import common, console, day_and_time, echo, print_json
+from .common import common, console, day_and_time, echo, notify, print_json
 from .filter_options import FilterJson, Kinds, Meta, Session, Since, Speaker, SpokenAs, Tags, Until, conditions
 
 if TYPE_CHECKING:
@@ -63,6 +64,55 @@ def query(
         print_json(result)
     else:
         _show(result, of)
+
+
+def list_(
+    ctx: typer.Context,
+    kind: Kinds = None,
+    tag: Tags = None,
+    session: Session = None,
+    speaker: Speaker = None,
+    role: SpokenAs = None,
+    meta: Meta = None,
+    filter: FilterJson = None,
+    since: Since = None,
+    until: Until = None,
+    archived: bool = typer.Option(False, "--archived", help="Include archived notes. Takes longer."),
+    oldest: bool = typer.Option(False, "--oldest", help="Oldest first."),
+    limit: int = typer.Option(20, "-n", "--limit", min=1, help="Number of notes."),
+) -> None:
+    """List notes with their ids, the last added first.
+
+    \b
+    Examples:
+      zettel list
+      zettel list --tag boat --since 2024-05-01 -n 5
+      zettel list --filter '{"price": {"gte": 3}}' --json
+    """
+    options = common(ctx)
+    with options.memory() as memory:
+        result = memory.query(
+            kinds=kind, tags=tag, session=session, speaker=speaker, role=cast("Role | None", role),
+            filter=conditions(meta, filter), since=since, until=until, archived=archived,
+            order="arrival" if oldest else "-arrival", limit=limit,
+        )  # fmt: skip
+    if options.json:
+        print_json(result.notes)
+    elif not result.notes:
+        notify("zettel: no notes match")
+    else:
+        _show_notes(result.notes)
+        if result.count > len(result.notes):
+            echo(f"and {result.count - len(result.notes):,} more: --limit shows more")
+
+
+def _show_notes(notes: Sequence[Note]) -> None:
+    from .layout import column, day, heading, in_line, who
+
+    out, dates, names = console(), column(map(day, notes)), column(map(who, notes))
+    for note in notes:
+        heading(out, (note.id, "dim"), (day(note).ljust(dates), "cyan"), (who(note).ljust(names), "magenta"),
+                (in_line(note.content), ""))  # fmt: skip
 
 
 def _show(result: QueryResult, of: str) -> None:

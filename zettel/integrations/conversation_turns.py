@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_name
+from zettel.core.messages import field_of, text_of
 from zettel.errors import InvalidInput, NotFound, PermissionDenied
 from zettel.integrations.core_memory import acore
 from zettel.integrations.json_values import storable_text
@@ -206,22 +207,10 @@ def _is_short(text: str) -> bool:
 
 def message_text(message: Any) -> MessageText:
     """Return the storable text of a message, which is a dict or an object of a client."""
-    name = storable_text(str(_field(message, "name") or ""))
+    name = storable_text(str(field_of(message, "name") or ""))
     return MessageText(
-        str(_field(message, "role") or ""), storable_text(text_of(_field(message, "content"))), name or None
+        str(field_of(message, "role") or ""), storable_text(text_of(field_of(message, "content"))), name or None
     )
-
-
-def text_of(content: Any) -> str:
-    """Return the text of a message's content: a string, or the text parts of a list."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(text for part in parts if isinstance(text := _field(part, "text"), str))
-
-
-def _field(of: Any, name: str) -> Any:
-    return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
 
 
 def with_memory(messages: Sequence[Any], recalled: str) -> list[Any]:

@@ -13,7 +13,8 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool
 
 from zettel.async_memory import AsyncMemory
-from zettel.integrations.conversation_turns import Conversation, RecalledContext, Turn, text_of
+from zettel.core.messages import text_of
+from zettel.integrations.conversation_turns import Conversation, RecalledContext, Turn
 from zettel.integrations.core_memory import acore
 from zettel.integrations.json_values import storable_text
 from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory

@@ -15,8 +15,9 @@ from typing import Any, TypeVar, cast
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import checked, require_scope
+from zettel.core.messages import text_of
 from zettel.errors import InvalidInput
-from zettel.integrations.conversation_turns import Conversation, Turn, message_text, text_of
+from zettel.integrations.conversation_turns import Conversation, Turn, message_text
 from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.model import Scope
 from zettel.model.hits import DEFAULT_TOKENS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from typing import NamedTuple, TypeVar
@@ -14,6 +15,7 @@ from zettel.jobs.spec import CLAIM, JobContext, JobHandler, JobSpec, Pause
 from zettel.model import Job, JobKind
 from zettel.ports.operations import StaleLease
 
+LOG = logging.getLogger("zettel.jobs")
 DROPPED = "another job of its batch was taken over or deleted meanwhile; it will run again"
 """The error of a job that was dropped because of another job in its batch."""
 H = TypeVar("H", bound=JobHandler)
@@ -39,6 +41,7 @@ class Work:
         self._model_claim = context.model_claim
         self._specs: dict[JobKind, JobSpec] = {}
         self._handlers: dict[JobKind, JobHandler] = {}
+        self._warned: set[tuple[JobKind, str]] = set()
         for job in jobs:
             handler = job.make(context)
             if handler is not None:
@@ -96,4 +99,11 @@ class Work:
         for attempts in sorted({job.attempts for job in jobs}):
             same = [job for job in jobs if job.attempts == attempts]
             counts = not isinstance(error, BudgetSpent)
+            self._warn(same[0], message)
             await self._store.fail(same, message, next_attempt(error, attempts, now), counts=counts)
+
+    def _warn(self, job: Job, message: str) -> None:
+        """Log the first failure of each kind, because nobody waits for a job in the background."""
+        if (job.kind, message) not in self._warned:
+            self._warned.add((job.kind, message))
+            LOG.warning("a background job failed (%s): %s; `zettel jobs` shows all", job.kind.value, message)

@@ -87,6 +87,7 @@ ROUTES: Mapping[str, Route] = {
 COMPOSED: Mapping[str, Route] = {
     "add": Route("events", "write", "POST", "/v1/events", wire.ADDED),
     "add_many": Route("events", "write", "POST", "/v1/events/batch", wire.ADDED_MANY),
+    "add_messages": Route("events", "write", "POST", "/v1/events/messages", wire.ADDED_MANY),
     "search": Route("search", "read", "POST", "/v1/search", wire.HITS),
 }
 """Routes of methods that ``AsyncMemory`` composes of operations. Only other clients request them."""

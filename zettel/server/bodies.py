@@ -43,6 +43,9 @@ def body_of(name: str, parameters: Iterable[Parameter]) -> type[Body]:
 class Add(Event):
     """See ``add``."""
 
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    pinned: bool = False
     on_conflict: OnConflict = "error"
     wait: bool = False
 

@@ -54,6 +54,7 @@ _TYPES: Mapping[str, Any] = {
     "Queried": Queried,
     "Role": Role,
     "ScopeBy": ScopeBy,
+    "Iterable[Mapping[str, Any]]": Annotated[list[dict[str, Any]], Field(max_length=MOST_EVENTS)],
     "Iterable[Event | Mapping[str, Any]]": Annotated[list[Event], Field(max_length=MOST_EVENTS)],
     "Iterable[Kind | str]": list[str],
     "Iterable[Scope]": list[Scope],
