@@ -77,6 +77,8 @@ def generate(source: str) -> str:
         "import TYPE_CHECKING, Any, BinaryIO, TypeAlias", "import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar"
     )
     for line in imports.splitlines():
+        if line.startswith(("from zettel.core.labels import", "from zettel.core.messages import")):
+            imports = imports.replace(f"{line}\n", "")
         if line.startswith(("from zettel.core.arguments import", "from zettel.errors import")):
             imports = imports.replace(line, "from zettel.async_memory import AsyncMemory\n" + ARGUMENTS
                                       if "arguments" in line else "from zettel.local.bridge import Bridge")  # fmt: skip

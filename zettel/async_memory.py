@@ -239,7 +239,7 @@ class AsyncMemory:
         """Add messages of a chat API, one event each, in one transaction; return the ids of their head notes.
 
         A message is ``{"role": "user", "content": "…"}`` with an optional ``name``, ``id`` and ``occurred_at``; content
-        may be a list of parts. What else it contains, such as tool calls, becomes the event's payload. ``session``,
+        may be a list of parts. Other fields, such as tool calls, become the event's payload. ``session``,
         ``occurred_at`` and ``metadata`` apply to all. Raises ``InvalidInput``, and the errors of ``add_many``.
 
         Example: ``memory.add_messages([{"role": "user", "content": "I moved to Oslo."}], session="s1")``.

@@ -12,7 +12,7 @@ from zettel.model.tags import PINNED, without_reserved
 
 
 class Labels(NamedTuple):
-    """What to set in the note of a new event."""
+    """Fields to set in the note of a new event."""
 
     tags: tuple[str, ...]
     importance: float | None

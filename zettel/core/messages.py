@@ -9,7 +9,7 @@ from zettel.errors import InvalidInput
 from zettel.model import IMPLIED_ROLES
 
 OWN_FIELDS = ("role", "content", "name", "id", "occurred_at")
-"""Fields of a message that the event's fields hold; a message with others is also the event's payload."""
+"""Fields of a message that an event has too; a message with others is also the event's payload."""
 
 
 def event_of_message(place: int, message: Any) -> dict[str, Any]:

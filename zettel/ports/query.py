@@ -33,7 +33,7 @@ class Filter:
     """Conditions that a note must meet to become a hit. Stores apply them before any top-k.
 
     An empty or None field sets no condition. ``kinds`` and ``tags`` match if any of them does, ``metadata`` if all of
-    its ``key=value`` strings do, ``where`` if ``zettel.ports.conditions.matches`` says so. ``since`` (included) and
+    its ``key=value`` strings do, ``where`` by ``zettel.ports.conditions.matches``. ``since`` (included) and
     ``until`` (excluded) are microseconds of ``occurred_at``, and a note without a time fails both. ``source``
     is the file that the event was imported from.
     """
