@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from zettel.core.arguments import Time, checked, head_of, list_of, require_one, require_scope
+from zettel.core.arguments import Time, checked, head_of, list_of, require_one, require_scope, scopes_of
 from zettel.core.labels import note_labels
 from zettel.core.messages import event_of_message
 from zettel.errors import InvalidInput, MemoryClosed
@@ -81,7 +81,8 @@ class AsyncMemory:
 
     ``embedder`` is a name for ``zettel.embed.load_embedder``, a folder or an Embedder; None selects the shipped one
     that the store records, else the default. ``scorer`` ranks search results: a name, a Scorer or a Reranker, see
-    ``zettel.scoring.load_scorer``. ``scope`` applies to every call that names no scope. ``runner`` runs the jobs: in
+    ``zettel.scoring.load_scorer``. ``scope`` applies to every call that names no scope;
+    searches read the scopes of ``reads`` too. ``runner`` runs the jobs: in
     this process by default, ``"process"`` in a child process, ``"ray"`` on a Ray cluster, see
     ``zettel.local.runners.load_runner``.
 
@@ -104,6 +105,7 @@ class AsyncMemory:
         embedder: str | Path | Embedder | None = None,
         scorer: ScorerSpec = None,
         scope: Scope | None = None,
+        reads: Iterable[Scope] = (),
         auth: tuple[str, str] | None = None,
         database: str | None = None,
         runner: RunnerSpec = None,
@@ -112,6 +114,7 @@ class AsyncMemory:
     ) -> None:
         require_scope(scope)
         self.scope = scope or Scope()
+        self.reads = tuple(scopes_of([self.scope, *reads])[1:])
         local: dict[str, Any] = {
             "llm": llm, "annotator": annotator, "budget": budget, "decay": decay, "embedder": embedder,
             "scorer": scorer, "auth": auth, "database": database, "runner": runner, "privacy": privacy,
@@ -175,6 +178,15 @@ class AsyncMemory:
         if self._loop is None:
             await self.open()
         return self._backend
+
+    def _read_scopes(self, scopes: Iterable[Scope] | None, scope: Scope | None) -> Iterable[Scope] | None:
+        """Return the scopes that a search reads; None for one."""
+        return [self.scope, *self.reads] if scopes is None and scope is None and self.reads else scopes
+
+    def _search_in(self, search: dict[str, Any], scope: Scope | None) -> dict[str, Any]:
+        """Return the arguments of a search, with the scopes that it reads."""
+        scopes = self._read_scopes(search.get("scopes"), scope)
+        return search if scopes is None else search | {"scopes": list(scopes)}
 
     async def _call(self, operation: str, scope: Scope | None, /, **arguments: Any) -> Any:
         return await (await self._ready(scope)).call(operation, arguments, scope)
@@ -339,6 +351,7 @@ class AsyncMemory:
         explain: bool = False,
         log: bool = True,
         restore_decayed: bool = True,
+        scopes: Iterable[Scope] | None = None,
         scope: Scope | None = None,
     ) -> List[Hit]:
         """Return the notes that answer a question, best first, each with a calibrated score and an explanation.
@@ -356,6 +369,9 @@ class AsyncMemory:
         ``explain`` adds the path and all features. ``log`` gives the hits a ``search_id`` for ``feedback`` and stores
         the question and the ids of its hits, in the background, until one of these notes is deleted.
 
+        ``scopes`` searches several scopes, by default those that the memory was opened with (``scope`` and ``reads``):
+        one ranking by score, in which each hit has its ``scope``. Statistics and logs stay those of each scope.
+
         Raises ``InvalidQuestion``, ``InvalidInput``, ``ScorerError``, ``MissingExtra``.
         """
         (hits,) = await self.search_many(
@@ -363,7 +379,7 @@ class AsyncMemory:
             session=session, speaker=speaker, role=role, filter=filter, min_score=min_score, min_trust=min_trust,
             current_only=current_only, archived=archived, quarantined=quarantined, scorer=scorer,
             explain=explain, log=log,
-            restore_decayed=restore_decayed, scope=scope,
+            restore_decayed=restore_decayed, scopes=scopes, scope=scope,
         )  # fmt: skip
         return hits
 
@@ -392,6 +408,7 @@ class AsyncMemory:
         explain: bool = False,
         log: bool = True,
         restore_decayed: bool = True,
+        scopes: Iterable[Scope] | None = None,
         scope: Scope | None = None,
     ) -> List[List[Hit]]:
         """Return the hits of each question, in order: the results of ``search``, faster than one by one."""
@@ -400,7 +417,7 @@ class AsyncMemory:
             now=now, kinds=kinds, tags=tags, session=session, speaker=speaker, role=role, filter=filter,
             min_score=min_score, min_trust=min_trust, current_only=current_only, archived=archived,
             quarantined=quarantined, scorer=scorer, explain=explain, log=log,
-            restore_decayed=restore_decayed,
+            restore_decayed=restore_decayed, scopes=self._read_scopes(scopes, scope),
         )  # fmt: skip
 
     async def context(
@@ -430,7 +447,7 @@ class AsyncMemory:
         """
         return await self._call(
             "context", scope, question=question, max_tokens=max_tokens, profile=profile, omit_flagged=omit_flagged,
-            search=search,
+            search=self._search_in(search, scope),
         )  # fmt: skip
 
     async def answer_context(
@@ -450,7 +467,8 @@ class AsyncMemory:
         ``ended`` states the reason. ``search`` are arguments of ``search``. Raises what ``context`` raises.
         """
         return await self._call(
-            "answer_context", scope, question=question, rounds=rounds, max_tokens=max_tokens, search=search
+            "answer_context", scope, question=question, rounds=rounds, max_tokens=max_tokens,
+            search=self._search_in(search, scope),
         )
 
     async def session_context(

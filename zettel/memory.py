@@ -82,6 +82,7 @@ class Memory:
         embedder: str | Path | Embedder | None = None,
         scorer: ScorerSpec = None,
         scope: Scope | None = None,
+        reads: Iterable[Scope] = (),
         auth: tuple[str, str] | None = None,
         database: str | None = None,
         runner: RunnerSpec = None,
@@ -99,6 +100,7 @@ class Memory:
                 embedder=embedder,
                 scorer=scorer,
                 scope=scope,
+                reads=reads,
                 auth=auth,
                 database=database,
                 runner=runner,
@@ -306,6 +308,7 @@ class Memory:
         explain: bool = False,
         log: bool = True,
         restore_decayed: bool = True,
+        scopes: Iterable[Scope] | None = None,
         scope: Scope | None = None,
     ) -> List[Hit]:
         """Return the notes that answer a question, best first, each with a calibrated score and an explanation.
@@ -322,6 +325,9 @@ class Memory:
         ``restore_decayed`` is False. ``scorer`` selects the ranking, see ``zettel.scoring.load_scorer``.
         ``explain`` adds the path and all features. ``log`` gives the hits a ``search_id`` for ``feedback`` and stores
         the question and the ids of its hits, in the background, until one of these notes is deleted.
+
+        ``scopes`` searches several scopes, by default those that the memory was opened with (``scope`` and ``reads``):
+        one ranking by score, in which each hit has its ``scope``. Statistics and logs stay those of each scope.
 
         Raises ``InvalidQuestion``, ``InvalidInput``, ``ScorerError``, ``MissingExtra``.
         """
@@ -350,6 +356,7 @@ class Memory:
                 explain=explain,
                 log=log,
                 restore_decayed=restore_decayed,
+                scopes=scopes,
                 scope=scope,
             )
         )
@@ -379,6 +386,7 @@ class Memory:
         explain: bool = False,
         log: bool = True,
         restore_decayed: bool = True,
+        scopes: Iterable[Scope] | None = None,
         scope: Scope | None = None,
     ) -> List[List[Hit]]:
         """Return the hits of each question, in order: the results of ``search``, faster than one by one."""
@@ -407,6 +415,7 @@ class Memory:
                 explain=explain,
                 log=log,
                 restore_decayed=restore_decayed,
+                scopes=scopes,
                 scope=scope,
             )
         )

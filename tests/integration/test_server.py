@@ -399,6 +399,30 @@ class TestDisclosure:
                 assert answer.status == status
             assert answer.error.startswith("TooLarge: notes.zip unpacks to more than the limit of 400,000 bytes")
 
+    def test_a_key_reads_more_scopes_than_it_writes(self, tmp_path: Path) -> None:
+        team, bob = Scope(tenant="acme"), Scope(tenant="acme", user="bob")
+        ann = Scope(tenant="acme", user="ann")
+        everyone = Scope(tenant="acme", user="*")
+        with served(tmp_path / "shared.db") as server:
+            admin = server.asker(server.key("admin"))
+            for scope, text in ((team, "The pier is closed."), (bob, "Bob moors at the pier."), (ann, "Ann's pier.")):
+                query = "&".join(f"{name}={part}" for name, part in scope.model_dump(exclude_none=True).items())
+                assert admin("POST", f"/v1/events?{query}", {"content": text}).status == 200
+            key = server.asker(server.key("ann", ann, right="write", reads=[team]))
+            scopes = [{"tenant": "acme", "user": "ann"}, {"tenant": "acme"}]
+            found = key("POST", "/v1/search", {"question": "pier", "scopes": scopes}).body["hits"]
+            assert {hit["note"]["content"] for hit in found} == {"The pier is closed.", "Ann's pier."}
+            assert key("POST", "/v1/search?tenant=acme", {"question": "pier"}).status == 200
+            assert key("POST", "/v1/events?tenant=acme", {"content": "The pier is open."}).status == 403
+            others = [*scopes, {"tenant": "acme", "user": "bob"}]
+            assert key("POST", "/v1/search", {"question": "pier", "scopes": others}).status == 403
+            assert [scope.get("user") for scope in key("GET", "/v1/scopes").body["scopes"]] == [None, "ann"]
+            every = server.asker(server.key("every", everyone, right="read"))
+            assert every("POST", "/v1/search?tenant=acme&user=bob", {"question": "pier"}).status == 200
+            assert every("POST", "/v1/search?tenant=acme", {"question": "pier"}).status == 403
+            assert every("POST", "/v1/search?tenant=other&user=bob", {"question": "pier"}).status == 403
+            assert "several scopes" in every("POST", "/v1/search", {"question": "pier"}).error
+
     def test_no_request_downloads_a_model(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("torch")
         pytest.importorskip("huggingface_hub")

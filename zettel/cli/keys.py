@@ -43,13 +43,17 @@ def create(
         [], "--scope", metavar="PARTS", help="A scope that the key opens, such as tenant=acme,user=ann. Repeatable."
     ),
     all_scopes: bool = typer.Option(False, "--all-scopes", help="The key opens every scope."),
+    reads: list[str] = typer.Option(
+        [], "--reads", metavar="PARTS", help="A further scope that it may only read, such as tenant=acme. Repeatable."
+    ),
     expires: str | None = typer.Option(None, "--expires", metavar="WHEN", help="A period such as 90d, or a time."),
     trust: float = typer.Option(1.0, "--trust", min=0, max=1, help="Highest trust in what the holder writes, 0 to 1."),
     keys: Path | None = KEYS_FILE,
 ) -> None:
     """Create a key. It is printed only once, because only its hash is stored.
 
-    It opens the scope of --tenant, --user and --agent, the scopes of --scope, or all scopes.
+    It opens the scope of --tenant, --user and --agent, the scopes of --scope, or all scopes, and those of --reads for
+    reading alone. A part * is any value: tenant=acme,user=* is every user of acme.
 
     \b
     Examples:
@@ -57,13 +61,14 @@ def create(
       zettel keys create dashboard --rights read --scope tenant=acme,user=ann --scope tenant=acme,user=bob
       zettel keys create operator --rights admin --all-scopes --expires 90d
       zettel keys create web-form --user ann --trust 0.5
+      zettel keys create ann --scope tenant=acme,user=ann --reads tenant=acme
     """
     options = common(ctx)
     scopes = _scopes(options, scope, all_scopes)
     expiry = None if expires is None else _moment(expires)
     with opened(options, keys, create=True) as file:
         is_first, path = not file.all(), file.path
-        key, text = file.create(name, cast("Right", rights), scopes, expiry, trust)
+        key, text = file.create(name, cast("Right", rights), scopes, expiry, trust, [_scope(text) for text in reads])
     if keys is None and "://" not in options.store and not Path(options.store).exists():
         notify(f"zettel: the store {options.store} does not exist yet; the key will open it once it does")
     if is_first:
@@ -174,7 +179,10 @@ def _moment(text: str) -> datetime:
 
 
 def _where(key: Key) -> str:
-    return "every scope" if key.scopes is None else "; ".join(map(str, key.scopes))
+    if key.scopes is None:
+        return "every scope"
+    reads = [f"{scope} (read)" for scope in key.reads]
+    return "; ".join([*map(str, key.scopes), *reads])
 
 
 def _fields(key: Key) -> dict[str, Any]:

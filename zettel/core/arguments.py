@@ -38,6 +38,8 @@ Time = datetime | str
 
 MOST = 2**62
 """The upper bound of counts, seconds and cursors."""
+MAX_SCOPES = 50
+"""Most scopes in one search."""
 _MAX_PATH_PARTS = 4
 """Parts of a nested field's path in an error message."""
 _MAX_BITS = int(MAX_DIGITS * math.log2(10))
@@ -178,6 +180,17 @@ def require_name(name: str, text: str) -> None:
     require_storable(name, text)
     if len(text) > MAX_NAME:
         raise InvalidInput(f"{name} has {len(text):,} characters: a name has at most {MAX_NAME:,}")
+
+
+def scopes_of(scopes: Iterable[Scope]) -> list[Scope]:
+    """Return the scopes of a search, each once. Raises ``InvalidInput`` for none, too many, or another type."""
+    places = list(dict.fromkeys(list_of("scopes", scopes, "scopes")))
+    for place in places:
+        if not isinstance(place, Scope):
+            raise InvalidInput(f"scopes={place!r}: pass Scope(tenant=…, user=…, agent=…) each")
+    if not 0 < len(places) <= MAX_SCOPES:
+        raise InvalidInput(f"scopes has {len(places)} scopes: a search reads 1 to {MAX_SCOPES}")
+    return places
 
 
 def link_type_of(value: LinkType | str, allowed: Iterable[LinkType]) -> LinkType:

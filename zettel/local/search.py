@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 from functools import partial
@@ -18,10 +19,12 @@ from zettel.core.arguments import (
     require_id,
     require_path,
     require_tokens,
+    scopes_of,
     share,
     whole_number,
 )
 from zettel.core.authority import is_on_probation
+from zettel.core.bounded_gather import bounded_gather
 from zettel.core.conditions import filter_of
 from zettel.core.external_ids import note_id_of
 from zettel.errors import InvalidInput, InvalidQuestion
@@ -66,6 +69,7 @@ async def search_many(
     explain: bool = False,
     log: bool = True,
     restore_decayed: bool = True,
+    scopes: Iterable[Scope] | None = None,
     scope: Scope | None = None,
     **conditions: Any,
 ) -> list[list[Hit]]:
@@ -73,6 +77,7 @@ async def search_many(
     if isinstance(questions, str):
         raise InvalidInput("questions must be a list: use search for a single question")
     engine, scope = memory.use(scope)
+    places = None if scopes is None else scopes_of(scopes)
     common: dict[str, Any] = {
         "k": whole_number("k", k), "known_at": moment_of("known_at", known_at),
         "as_of": moment_of("as_of", as_of, local=True), "now": moment_of("now", now, local=True),
@@ -87,12 +92,27 @@ async def search_many(
         if not isinstance(text, str):
             raise InvalidQuestion(f"a question must be a str, not {type(text).__name__}")
     queries = [SearchRequest(text=text, **common) for text in texts]
-    first, stages = await memory.scorers(scorer)
-    if scorer is None and memory.scorer is None:
-        from zettel.search.learned import learned_stages
+    vectors = await engine.searcher.embed(texts)
 
-        stages = await learned_stages(engine.store, scope)
-    return await engine.searcher.search(scope, queries, first, stages)
+    async def search_in(place: Scope) -> list[list[Hit]]:
+        first, stages = await memory.scorers(scorer)
+        if scorer is None and memory.scorer is None:
+            from zettel.search.learned import learned_stages
+
+            stages = await learned_stages(engine.store, place)
+        return await engine.searcher.search(place, queries, first, stages, vectors)
+
+    if places is None:
+        return await search_in(scope)
+    results = await bounded_gather([partial(search_in, place) for place in places])
+    return [_joined(places, of_question, common["k"]) for of_question in zip(*results, strict=True)]
+
+
+def _joined(scopes: Sequence[Scope], results: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
+    """Return the best hits of several scopes by their calibrated scores, each with its scope."""
+    pairs = zip(scopes, results, strict=True)
+    hits = [hit.model_copy(update={"scope": scope}) for scope, found in pairs for hit in found]
+    return sorted(hits, key=lambda hit: -hit.score)[:k]
 
 
 async def context(
@@ -128,7 +148,14 @@ async def _questions(
 ) -> dict[str, Note]:
     """Return the notes that hits of a search answer, by id."""
     engine, scope = memory.use(scope)
-    return await engine.searcher.questions(scope, list(hits), moment_of("known_at", search.get("known_at")))
+    known_at = moment_of("known_at", search.get("known_at"))
+    by_scope: dict[Scope, list[Hit]] = defaultdict(list)
+    for hit in hits:
+        by_scope[hit.scope or scope].append(hit)
+    questions: dict[str, Note] = {}
+    for place, found in by_scope.items():
+        questions |= await engine.searcher.questions(place, found, known_at)
+    return questions
 
 
 async def answer_context(

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from zettel.model.base import Frozen
 from zettel.model.notes import Note
+from zettel.model.scope import Scope
 
 DEFAULT_TOKENS = 800
 """Default size of a packed context, in tokens."""
@@ -62,7 +63,7 @@ class Hit(Frozen):
     ``answers`` is the id of the user's message if the note is the assistant's message right after it in the session.
     ``answered_by`` is the id of the assistant's message right after a user's message. Of a message in several parts it
     is the part next to the hit's message. Both are None for other notes. Pass ``search_id`` to ``Memory.feedback``; it
-    is None if the search was not logged.
+    is None if the search was not logged. ``scope`` is the note's scope after a search in several, else None.
     """
 
     note: Note
@@ -72,6 +73,7 @@ class Hit(Frozen):
     answers: str | None = None
     answered_by: str | None = None
     search_id: str | None = None
+    scope: Scope | None = None
 
 
 class Page(Frozen):

@@ -91,21 +91,28 @@ class Searcher:
         self.decayed = DecayedNotes(store, restore)
 
     async def search(
-        self, scope: Scope, requests: Sequence[SearchRequest], scorer: Scorer, stages: Sequence[Reranker] = ()
+        self,
+        scope: Scope,
+        requests: Sequence[SearchRequest],
+        scorer: Scorer,
+        stages: Sequence[Reranker] = (),
+        vectors: Mapping[str, Floats] | None = None,
     ) -> list[list[Hit]]:
         """The best ``k`` notes for each request, best first, and only the best part of an event.
+
+        ``vectors`` are those of the questions, from :meth:`embed`, for a search in several scopes.
 
         An abstract question gets insights first (:mod:`zettel.search.overview`).
         Each of the ``stages`` reorders the best notes of the order before it. Raises ``InvalidQuestion`` for an empty
         question, ``ScorerError`` for invalid values from a reranker.
         """
-        if not all(isinstance(request.text, str) and request.text.strip() for request in requests):
-            raise InvalidQuestion("the question is empty: ask something")
+        vectors = await self.embed([request.text for request in requests]) if vectors is None else vectors
         if not requests:
             return []
         abstract = [place for place, request in enumerate(requests) if is_abstract(request)]
-        found = await self._found(scope, list(map(notes_request, requests)), scorer, stages)
-        insights = await self._found(scope, [insights_request(requests[place]) for place in abstract], scorer, ())
+        found = await self._found(scope, list(map(notes_request, requests)), scorer, stages, vectors)
+        on_insights = [insights_request(requests[place]) for place in abstract]
+        insights = await self._found(scope, on_insights, scorer, (), vectors)
         by_place = dict(zip(abstract, insights, strict=True))
         results = []
         async for place, request in paced(enumerate(requests)):
@@ -121,12 +128,17 @@ class Searcher:
         return results
 
     async def _found(
-        self, scope: Scope, requests: Sequence[SearchRequest], scorer: Scorer, stages: Sequence[Reranker]
+        self,
+        scope: Scope,
+        requests: Sequence[SearchRequest],
+        scorer: Scorer,
+        stages: Sequence[Reranker],
+        vectors: Mapping[str, Floats],
     ) -> list[_Found]:
         """The ranking of each request, and the notes of its rows."""
         if not requests:
             return []
-        questions = await self._parse(scope, requests)
+        questions = await self._parse(scope, requests, vectors)
         space = await self._vectors.space()
         reads = max((stage.reads for stage in stages), default=0)
         pairs = list(zip(requests, questions, strict=True))
@@ -450,8 +462,17 @@ class Searcher:
 
         return [_with_why(hit, path=tuple(map(named, hit.why.path))) for hit in hits]
 
-    async def _parse(self, scope: Scope, requests: Sequence[SearchRequest]) -> list[Question]:
-        vectors = await embed_questions(self._vectors.embedder, [request.text for request in requests])
+    async def embed(self, texts: Sequence[str]) -> dict[str, Floats]:
+        """The vector of each question, (dim,). Raises ``InvalidQuestion`` for an empty one."""
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise InvalidQuestion("the question is empty: ask something")
+        unique = list(dict.fromkeys(texts))
+        rows = await embed_questions(self._vectors.embedder, unique) if unique else ()
+        return dict(zip(unique, rows, strict=True))
+
+    async def _parse(
+        self, scope: Scope, requests: Sequence[SearchRequest], vectors: Mapping[str, Floats]
+    ) -> list[Question]:
         latest = TIME_MIN
         if any(request.now is None and request.as_of is None for request in requests):
             latest = (await self._store.state(scope)).latest
@@ -459,9 +480,10 @@ class Searcher:
         return await anyio.to_thread.run_sync(_parsed, requests, vectors, latest)
 
 
-def _parsed(requests: Sequence[SearchRequest], vectors: Floats, latest: int) -> list[Question]:
+def _parsed(requests: Sequence[SearchRequest], vectors: Mapping[str, Floats], latest: int) -> list[Question]:
     questions = []
-    for request, vector in zip(requests, vectors, strict=True):
+    for request in requests:
+        vector = vectors[request.text]
         row, today = vector if vector.any() else None, request.now or request.as_of
         if today is not None:
             question = parse_question(request.text, vector=row, today=to_micros(today), zone=today.tzinfo)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
 
@@ -12,9 +12,9 @@ from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_name
 from zettel.errors import InvalidInput, PermissionDenied
 from zettel.model import MAX_NAME, Scope
-from zettel.remote.routes import COMPOSED, DELETE_EVENTS, OF_PRINCIPALS, ROUTES
+from zettel.remote.routes import COMPOSED, DELETE_EVENTS, OF_PRINCIPALS, ROUTES, Right
 from zettel.remote.wire import ResponseType
-from zettel.server.keys import Key
+from zettel.server.keys import ANY, Key, is_in
 
 T = TypeVar("T")
 PARTS = ("tenant", "user", "agent")
@@ -46,24 +46,29 @@ class Access(NamedTuple):
         """True if the request may name any scope."""
         return self.key is None or self.key.scopes is None
 
+    def require_readable(self, scopes: Iterable[Scope]) -> None:
+        """Raise ``PermissionDenied`` unless the key opens all of these scopes for reading."""
+        for scope in scopes:
+            scope_of(self.key, scope, "read")
+
     def require_all(self, action: str) -> None:
         """Raise ``PermissionDenied`` for a key that is bound to scopes."""
         if not self.opens_all:
             raise PermissionDenied(f"{action} needs a key for all scopes: this key is bound to its own scopes")
 
 
-def scope_of(key: Key | None, named: Scope | None) -> Scope | None:
-    """Return the scope of a request with this key. Raises ``PermissionDenied``, ``InvalidInput``.
+def scope_of(key: Key | None, named: Scope | None, right: Right = "admin") -> Scope | None:
+    """Return the scope of a request that needs ``right``. Raises ``PermissionDenied``, ``InvalidInput``.
 
     A refusal does not reveal whether the scope exists.
     """
     if key is None or key.scopes is None:
         return named
     if named is not None:
-        if named not in key.scopes:
+        if not is_in(named, (*key.scopes, *key.reads) if right == "read" else key.scopes):
             raise PermissionDenied(f"this key does not open {named}")
         return named
-    if len(key.scopes) > 1:
+    if len(key.scopes) > 1 or ANY in key.scopes[0].model_dump().values():
         raise InvalidInput("this key opens several scopes: name one by tenant=, user= and agent=")
     return key.scopes[0]
 
@@ -79,13 +84,13 @@ def _access(*, scoped: bool = True) -> Callable[..., Awaitable[Access]]:
             raise PermissionDenied(f"this needs a key with the right {right}: this key has the right {key.right}")
         query, state = request.query_params, request.app.state
         if not query:
-            return Access(state.memory, scope_of(key, None) if scoped else None, key, state.scorers)
+            return Access(state.memory, scope_of(key, None, right) if scoped else None, key, state.scorers)
         known: set[str] = state.parameters[request.method, path]
         for name in query:
             if name not in known:
                 raise InvalidInput(f"unknown parameter {name!r}: use {', '.join(sorted(known))}")
         parts = {name: _part(name, query.getlist(name)) for name in PARTS if name in query}
-        scope = scope_of(key, Scope(**parts) if parts else None) if parts or scoped else None
+        scope = scope_of(key, Scope(**parts) if parts else None, right) if parts or scoped else None
         return Access(state.memory, scope, key, state.scorers)
 
     return access

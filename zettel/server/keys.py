@@ -45,18 +45,22 @@ _NO_HASH = bytes(32)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS keys (
     id TEXT PRIMARY KEY, hash BLOB NOT NULL, tail TEXT NOT NULL, name TEXT NOT NULL, rights TEXT NOT NULL,
-    scopes TEXT, created TEXT NOT NULL, expires TEXT, revoked TEXT, trust REAL NOT NULL DEFAULT 1
+    scopes TEXT, created TEXT NOT NULL, expires TEXT, revoked TEXT, trust REAL NOT NULL DEFAULT 1,
+    reads TEXT NOT NULL DEFAULT '[]'
 ) STRICT
 """
-_COLUMNS = "id, hash, tail, name, rights, scopes, created, expires, revoked, trust"
-_ADD_TRUST = "ALTER TABLE keys ADD COLUMN trust REAL NOT NULL DEFAULT 1"
-"""For files of older versions."""
+_COLUMNS = "id, hash, tail, name, rights, scopes, created, expires, revoked, trust, reads"
+_LATER = {"trust": "REAL NOT NULL DEFAULT 1", "reads": "TEXT NOT NULL DEFAULT '[]'"}
+"""Columns that files of older versions lack."""
+ANY = "*"
+"""Any value of a part of a scope."""
 
 
 class Key(NamedTuple):
     """A key without its secret; ``scopes`` is None if it opens all scopes.
 
-    ``trust`` (0 .. 1) is the highest trust in what its holder writes.
+    ``trust`` (0 .. 1) is the highest trust in what its holder writes. ``reads`` are further scopes, which it opens for
+    reading alone. ``*`` as a part of a scope is any value, so that ``Scope(tenant="acme", user="*")`` is every user's.
     """
 
     id: str
@@ -68,6 +72,7 @@ class Key(NamedTuple):
     expires: datetime | None = None
     revoked: datetime | None = None
     trust: float = 1.0
+    reads: tuple[Scope, ...] = ()
 
     @property
     def principal(self) -> str:
@@ -99,8 +104,8 @@ class Keys:
             if create:
                 self._file.execute(_SCHEMA)
             columns = {name for _, name, *_ in self._file.execute("PRAGMA table_info(keys)")}
-            if "hash" in columns and "trust" not in columns:
-                self._file.execute(_ADD_TRUST)
+            for name in _LATER.keys() - columns if "hash" in columns else ():
+                self._file.execute(f"ALTER TABLE keys ADD COLUMN {name} {_LATER[name]}")
             self._file.execute(f"SELECT {_COLUMNS} FROM keys LIMIT 1")
         except sqlite3.DatabaseError as error:
             self._file.close()
@@ -113,6 +118,7 @@ class Keys:
         scopes: Sequence[Scope] | None,
         expires: datetime | None = None,
         trust: float = 1.0,
+        reads: Sequence[Scope] = (),
     ) -> tuple[Key, str]:
         """Create a key and return it with its text, which is not stored. Raises ``InvalidInput``."""
         if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
@@ -127,13 +133,15 @@ class Keys:
             raise InvalidInput(f"expires={expires.isoformat()} is in the past: use a later time")
         id, secret = secrets.token_hex(ID_BYTES), secrets.token_urlsafe(SECRET_BYTES)
         text = f"{PREFIX}{id}_{secret}"
-        scopes_json = None if scopes is None else json.dumps([scope.model_dump() for scope in dict.fromkeys(scopes)])
         ends = None if expires is None else expires.isoformat()
-        row = (id, _hash(text), text[-TAIL:], name, right, scopes_json, now.isoformat(), ends, None, float(trust))
+        row = (
+            id, _hash(text), text[-TAIL:], name, right, None if scopes is None else _as_json(scopes), now.isoformat(),
+            ends, None, float(trust), _as_json(reads),
+        )  # fmt: skip
         with self._writing():
             if any(key.name == name and key.state(now) == "live" for key in self.all()):
                 raise InvalidInput(f"a key {name!r} already exists: use another name, or revoke it first")
-            self._file.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self._file.execute(f"INSERT INTO keys ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
         return _key(row), text
 
     def all(self) -> list[Key]:
@@ -193,13 +201,33 @@ def _hash(text: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _key(row: tuple[object, ...]) -> Key:
-    id, _, tail, name, right, scopes, created, expires, revoked, trust = row
-    bound = None if scopes is None else tuple(Scope.model_validate(scope) for scope in json.loads(str(scopes)))
+    id, _, tail, name, right, scopes, created, expires, revoked, trust, reads = row
+    bound = None if scopes is None else _from_json(str(scopes))
     return Key(
         str(id), str(name), RIGHTS[RIGHTS.index(right)], bound, str(tail), _moment(created),
         None if expires is None else _moment(expires), None if revoked is None else _moment(revoked),
-        float(str(trust)),
+        float(str(trust)), _from_json(str(reads)),
     )  # fmt: skip
+
+
+def _as_json(scopes: Sequence[Scope]) -> str:
+    return json.dumps([scope.model_dump() for scope in dict.fromkeys(scopes)])
+
+
+def _from_json(text: str) -> tuple[Scope, ...]:
+    return tuple(Scope.model_validate(scope) for scope in json.loads(text))
+
+
+def is_in(scope: Scope, patterns: Sequence[Scope]) -> bool:
+    """Return whether one of the patterns includes the scope.
+
+    Example: ``is_in(Scope(tenant="acme", user="ann"), [Scope(tenant="acme", user="*")])`` is True.
+    """
+    parts = scope.model_dump().values()
+    return any(
+        all(wanted == part or (wanted == ANY and part is not None) for wanted, part in zip(each, parts, strict=True))
+        for each in (pattern.model_dump().values() for pattern in patterns)
+    )
 
 
 def _moment(text: object) -> datetime:

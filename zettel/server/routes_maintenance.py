@@ -10,6 +10,7 @@ from zettel.remote import wire
 from zettel.server import bodies
 from zettel.server.access import Access, ListAccess, RequestAccess, respond
 from zettel.server.endpoints import endpoint, handler
+from zettel.server.keys import is_in
 
 routes = APIRouter()
 
@@ -47,8 +48,9 @@ async def stats(access: Access) -> dict[str, Any]:
 async def scopes(access: ListAccess) -> Response:
     """A key that is bound to scopes lists only these."""
     existing = await access.memory.scopes()
-    opened = None if access.key is None else access.key.scopes
-    return respond(wire.SCOPES, [scope for scope in existing if opened is None or scope in opened])
+    key = access.key
+    opened = None if key is None or key.scopes is None else (*key.scopes, *key.reads)
+    return respond(wire.SCOPES, [each for each in existing if opened is None or is_in(each, opened)])
 
 
 @handler(routes, "reembed")

@@ -32,6 +32,7 @@ def _searching(method: str) -> Callable[..., Awaitable[Any]]:
 
     async def search(access: Access, scorer: str | None = None, **arguments: Any) -> Any:
         resolved = await scorer_of(scorers(access), scorer)
+        access.require_readable(arguments.get("scopes") or ())
         return await getattr(access.memory, method)(**arguments, scorer=resolved, scope=access.scope)
 
     return search
@@ -47,6 +48,7 @@ async def search_many(
 ) -> list[list[Hit]]:
     """At most 50 questions in one request."""
     resolved = await scorer_of(scorers(access), scorer)
+    access.require_readable(arguments.get("scopes") or ())
     hits: list[list[Hit]] = []
     async for start in paced(range(0, len(questions), PIECE)):
         part = questions[start : start + PIECE]
