@@ -18,11 +18,15 @@ from zettel.ports.candidate_rules import best
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
     from zettel.graph.columnar.tables import SavedArrays
     from zettel.ports.query import Bools, Floats, Ints
+
+    FoundRows: TypeAlias = list[tuple[Ints, NDArray[np.floating]]]
+    """Rows and cosines of each query."""
 
 COMPACT = 200_000
 """Vectors of a trained scope from which on searches use 2-bit codes: 8-bit codes of 384 numbers would take 160 MB."""
@@ -274,7 +278,7 @@ class IvfIndex(VectorIndex):
             nearest.append((near[order], cosines[order].astype(np.float32)))
         return nearest
 
-    def _probe(self, vectors: Floats, k: int, probed: int, selected: Bools | None) -> list[tuple[Ints, Floats]]:
+    def _probe(self, vectors: Floats, k: int, probed: int, selected: Bools | None) -> FoundRows:
         """Return rows and cosines from the nearest lists, of the ``selected`` slots if given."""
         import faiss
 
@@ -382,7 +386,7 @@ class CompactIndex(IvfIndex):
             vectors[places] = self.read(rows[places])
         return vectors
 
-    def _probe(self, vectors: Floats, k: int, probed: int, selected: Bools | None) -> list[tuple[Ints, Floats]]:
+    def _probe(self, vectors: Floats, k: int, probed: int, selected: Bools | None) -> FoundRows:
         found = super()._probe(vectors @ self._rotation, RESCORED * k + SLACK, probed, selected)
         return [(rows, exact(self.take(rows), vector)) for vector, (rows, _) in zip(vectors, found, strict=True)]
 
