@@ -1,4 +1,4 @@
-"""Approximate vector index for large scopes: FAISS IVF with 8-bit scalar codes.
+"""Approximate vector indexes for large scopes: FAISS IVF with scalar codes of 8 bits, or of 2 bits with rescoring.
 
 Each vector is assigned to the list of its nearest centroid (Sivic and Zisserman 2003; Jégou et al. 2011). Finding that
 list is the expensive part, so the store saves it.
@@ -17,11 +17,23 @@ from zettel.graph.columnar.vector_index import ExactIndex, VectorIndex, exact
 from zettel.ports.candidate_rules import best
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
 
     from zettel.graph.columnar.tables import SavedArrays
     from zettel.ports.query import Bools, Floats, Ints
 
+    FoundRows: TypeAlias = list[tuple[Ints, NDArray[np.floating]]]
+    """Rows and cosines of each query."""
+
+COMPACT = 200_000
+"""Vectors of a trained scope from which on searches use 2-bit codes: 8-bit codes of 384 numbers would take 160 MB."""
+RESCORED = 4
+"""Neighbours by 2-bit codes for each one requested. Their stored vectors are compared with the query."""
+FEW_READ = 1_000
+"""Up to so many rows that pass a filter are read from the store and compared one by one."""
 PROBED = 64
 """Lists searched for a query; 64 of 2,048 contain about a thirtieth of the vectors."""
 PROBED_BEFORE = 16
@@ -36,6 +48,8 @@ FEW_DEAD = 4096
 """Up to so many codes of deleted vectors stay in the lists."""
 TOGETHER = 4096
 """The largest gap between two rows that are searched together."""
+READ_TOGETHER = 64
+"""The same if the rows between them must be read from the store."""
 _COMPARED = 64
 """Lists that a saved assignment is compared with. If the vector has changed since, one of them is probably nearer."""
 _TOLERANCE = 1e-4
@@ -68,15 +82,27 @@ class IvfLists:
         return np.where(self.notes[places] == notes, self.lists[places], -1)
 
 
-def empty_index(dim: int, ivf: IvfLists | None, *, code_table: bool = True) -> VectorIndex:
-    """Build the empty index of a scope: exact, or with its trained lists. See :class:`IvfIndex`."""
-    return ExactIndex(dim) if ivf is None else IvfIndex(ivf.centroids, ivf.code_range, code_table=code_table)
+def empty_index(dim: int, ivf: IvfLists | None, *, searched: bool = True) -> VectorIndex:
+    """Build the empty index of a scope: exact, or with its trained lists. See :func:`index_with_lists`."""
+    if ivf is None:
+        return ExactIndex(dim)
+    return index_with_lists(ivf.centroids, ivf.code_range, ivf.trained, searched=searched)
 
 
-def bytes_per_vector(dim: int) -> int:
-    """Return the memory of a vector: code and slot in its list, code and slot in the table, and its row."""
-    in_list, in_table, row = dim + 8, dim + 10, 8
-    return in_list + in_table + row
+def index_with_lists(centroids: Floats, code_range: Floats, trained: int, *, searched: bool) -> IvfIndex:
+    """Build an empty index for searches, or for writers alone, of a scope that had ``trained`` vectors at the training.
+
+    A writer compares thousands of new notes with older ones, so its index always has 8-bit codes.
+    """
+    if searched and trained >= COMPACT:
+        return CompactIndex(centroids, code_range)
+    return IvfIndex(centroids, code_range, code_table=searched)
+
+
+def bytes_per_vector(dim: int, trained: int) -> int:
+    """Return the memory of a vector for searches: code and slot in its list, slot in the table, and its row."""
+    slots = 8 + 10 + 8
+    return -(-dim // 4) + slots if trained >= COMPACT else 2 * dim + slots  # 8-bit codes are in the table too
 
 
 class IvfIndex(VectorIndex):
@@ -116,6 +142,16 @@ class IvfIndex(VectorIndex):
         if not self._code_table:
             index.set_direct_map_type(faiss.DirectMap.Array)
         return index
+
+    @property
+    def few_allowed(self) -> int:
+        """Return up to how many rows that pass a filter are compared one by one."""
+        return FEW_ALLOWED
+
+    @property
+    def together(self) -> int:
+        """Return the largest gap between two rows that are searched together."""
+        return TOGETHER
 
     @property
     def embedded(self) -> Bools:
@@ -203,7 +239,7 @@ class IvfIndex(VectorIndex):
         """Search the nearest lists, which misses about one neighbour in a hundred."""
         allowed = allowed[: self._rows.used] & self.embedded
         live, allowed_count = self._slots.used - self._dead, int(allowed.sum())
-        if allowed_count <= FEW_ALLOWED:
+        if allowed_count <= self.few_allowed:
             rows = np.flatnonzero(allowed)
             return rows[best(exact(self.take(rows), vector), rows, k)]
         probed = min(self._index.nlist, PROBED * live // allowed_count)
@@ -220,7 +256,7 @@ class IvfIndex(VectorIndex):
     def nearest_before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
         """Search groups of rows: the lists for the rows before the group, one product for the rows within it."""
         nearest: list[tuple[Ints, Floats]] = []
-        for group in np.split(rows, np.flatnonzero(np.diff(rows) > TOGETHER) + 1):
+        for group in np.split(rows, np.flatnonzero(np.diff(rows) > self.together) + 1):
             nearest += self._group_nearest(group, k, allowed)
         return nearest
 
@@ -242,7 +278,7 @@ class IvfIndex(VectorIndex):
             nearest.append((near[order], cosines[order].astype(np.float32)))
         return nearest
 
-    def _probe(self, vectors: Floats, k: int, probed: int, selected: Bools | None) -> list[tuple[Ints, Floats]]:
+    def _probe(self, vectors: Floats, k: int, probed: int, selected: Bools | None) -> FoundRows:
         """Return rows and cosines from the nearest lists, of the ``selected`` slots if given."""
         import faiss
 
@@ -280,10 +316,12 @@ class IvfIndex(VectorIndex):
         sizes, count = saved["size"], len(saved["row"])
         require(sizes.dtype == np.int64 and sizes.shape == (len(self._centroids),) and within(sizes, 0, count + 1))
         require(int(sizes.sum()) == count)
-        self._slots.load({**saved, "list": np.repeat(np.arange(len(sizes), dtype=np.uint16), sizes)})
+        codes, lists = saved["code"], np.repeat(np.arange(len(sizes), dtype=np.uint16), sizes)
+        require(codes.dtype == np.uint8 and codes.shape == (count, self._index.code_size))
+        self._slots.load({"row": saved["row"], "list": lists, "code": codes if self._code_table else codes[:, :0]})
         require(within(self._slots["row"], 0, rows))
         self._rows.append(slot=np.full(rows, _NO_SLOT))
-        places, codes = np.arange(count), self._slots["code"]
+        places = np.arange(count)
         self._rows["slot"][self._slots["row"]] = places
         require(int(self.embedded.sum()) == count)  # each row once
         for number, (start, size) in enumerate(zip((np.cumsum(sizes) - sizes).tolist(), sizes.tolist(), strict=True)):
@@ -293,7 +331,7 @@ class IvfIndex(VectorIndex):
 
     def copy(self) -> IvfIndex:
         """Copy rows and slots. The copy shares the codes in the lists, so only ``drop`` may change it."""
-        copy = object.__new__(IvfIndex)
+        copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy._rows, copy._slots = self._rows.copy(), self._slots.copy()
         return copy
@@ -302,3 +340,89 @@ class IvfIndex(VectorIndex):
     def nbytes(self) -> int:
         codes: int = self._slots.used * (self._dim + (8 if self._code_table else 16))  # 8 bytes more for a direct map
         return self._rows.nbytes + self._slots.nbytes + codes
+
+
+class CompactIndex(IvfIndex):
+    """2-bit codes in lists. The vectors in the store rank the neighbours that the codes find.
+
+    A random rotation spreads the variance of the vectors evenly over their numbers; each number is then rounded to one
+    of four values (Zandieh et al., TurboQuant, 2025). :meth:`take` reads vectors from the store, so set ``read`` before
+    searches: it returns the stored vectors, (m, dim), of rows that have one.
+    """
+
+    read: Callable[[Ints], Floats]
+
+    def __init__(self, centroids: Floats, code_range: Floats) -> None:
+        """See :class:`IvfIndex`; the codes do not depend on ``code_range``."""
+        self._rotation = _rotation(centroids.shape[1])
+        super().__init__(centroids @ self._rotation, code_range, code_table=False)
+
+    def _empty(self) -> Any:
+        import faiss
+
+        index = faiss.IndexIVFScalarQuantizer(
+            self._quantizer, self._dim, len(self._centroids), faiss.ScalarQuantizer.QT_2bit_tqmse,
+            faiss.METRIC_INNER_PRODUCT, False,
+        )  # fmt: skip
+        index.train(self._code_range)
+        return index
+
+    @property
+    def few_allowed(self) -> int:
+        return FEW_READ
+
+    @property
+    def together(self) -> int:
+        return READ_TOGETHER
+
+    def put(self, rows: Ints, vectors: Floats, lists: Ints | None = None) -> None:
+        super().put(rows, vectors @ self._rotation, lists)
+
+    def take(self, rows: Ints) -> Floats:
+        vectors = np.zeros((len(rows), self._dim), np.float32)
+        places = np.flatnonzero(rows < self._rows.used)
+        places = places[self._rows["slot"][rows[places]] != _NO_SLOT]
+        if len(places):
+            vectors[places] = self.read(rows[places])
+        return vectors
+
+    def _probe(self, vectors: Floats, k: int, probed: int, selected: Bools | None) -> FoundRows:
+        found = super()._probe(vectors @ self._rotation, RESCORED * k + SLACK, probed, selected)
+        return [(rows, exact(self.take(rows), vector)) for vector, (rows, _) in zip(vectors, found, strict=True)]
+
+    def _compact(self) -> None:
+        """Remove the codes of deleted vectors."""
+        live, rows = dict(self.save()), self._rows.used
+        self._index, self._slots, self._dead = self._empty(), self._no_slots(), 0
+        self._rows = Table(slot=(np.int64, ()))
+        self.load(live, rows)
+
+    def save(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the number of codes of each list, and rows and codes list by list."""
+        import faiss
+
+        lists, rows_of = self._index.invlists, self._slots["row"]
+        sizes = np.zeros(lists.nlist, np.int64)
+        rows, codes = [np.zeros(0, np.int64)], [np.zeros((0, lists.code_size), np.uint8)]
+        for number in range(lists.nlist):
+            size = lists.list_size(number)
+            if size:
+                row = rows_of[faiss.rev_swig_ptr(lists.get_ids(number), size)]
+                code = faiss.rev_swig_ptr(lists.get_codes(number), size * lists.code_size).reshape(size, -1)
+                rows.append(row[row != _NO_ROW])
+                codes.append(code[row != _NO_ROW])
+                sizes[number] = len(rows[-1])
+        yield "size", sizes
+        yield "row", np.concatenate(rows)
+        yield "code", np.concatenate(codes)
+
+    @property
+    def nbytes(self) -> int:
+        codes: int = self._slots.used * (self._index.code_size + 8)
+        return self._rows.nbytes + self._slots.nbytes + codes
+
+
+def _rotation(dim: int) -> Floats:
+    """Return a (dim, dim) orthogonal matrix, the same on every machine up to rounding."""
+    columns, triangle = np.linalg.qr(np.random.Generator(np.random.PCG64(dim)).random((dim, dim)) - 0.5)
+    return np.ascontiguousarray(columns * np.sign(np.diag(triangle)), np.float32)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zettel.graph.columnar.columns import Columns
-from zettel.graph.columnar.ivf import IvfIndex, IvfLists, bytes_per_vector
+from zettel.graph.columnar.ivf import COMPACT, IvfIndex, IvfLists, bytes_per_vector, index_with_lists
 from zettel.graph.columnar.vector_index import LARGE
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ _PAIR = np.dtype([("note", "<i8"), ("list", "<u2")])
 
 
 class TrainingRequest(NamedTuple):
-    """Input of a training: ascending note numbers, dimension, epoch, and if the index has a code table."""
+    """Input of a training: ascending note numbers, dimension, epoch, and if the index is for searches."""
 
     notes: Ints
     dim: int
     epoch: int
-    code_table: bool
+    searched: bool
 
 
 def lists_for(vectors: int) -> int:
@@ -86,14 +86,17 @@ def save(sql: sqlite3.Connection, scope: int, space: int, ivf: IvfLists) -> None
     )
 
 
-def index_bytes(vectors: int, dim: int, in_lists: bool) -> int:
-    """Return the memory of an index of so many vectors, exact or in lists."""
-    return vectors * (bytes_per_vector(dim) if in_lists else np.dtype(np.float32).itemsize * dim)
+def index_bytes(vectors: int, dim: int, trained: int | None) -> int:
+    """Return the memory of an index of so many vectors: exact, or with lists trained on ``trained`` of them."""
+    exact = np.dtype(np.float32).itemsize * dim
+    return vectors * (exact if trained is None else bytes_per_vector(dim, trained))
 
 
 def due(vectors: int, ivf: IvfLists | None) -> bool:
     """Return if a scope with so many vectors requires a (new) training."""
-    return vectors >= LARGE if ivf is None else vectors >= GROWTH * ivf.trained
+    if ivf is None:
+        return vectors >= LARGE
+    return vectors >= GROWTH * ivf.trained or vectors >= COMPACT > ivf.trained
 
 
 def train(sql: sqlite3.Connection, request: TrainingRequest, space: int) -> tuple[IvfLists, IvfIndex] | None:
@@ -106,7 +109,7 @@ def train(sql: sqlite3.Connection, request: TrainingRequest, space: int) -> tupl
     if trained is None:
         return None
     centroids, code_range = trained
-    index = IvfIndex(centroids, code_range, code_table=request.code_table)
+    index = index_with_lists(centroids, code_range, len(notes), searched=request.searched)
     chunks: list[Ints] = []
     first = 0
     for numbers, vectors in _read(sql, notes, space, dim):
@@ -114,7 +117,7 @@ def train(sql: sqlite3.Connection, request: TrainingRequest, space: int) -> tupl
         chunks.append(numbers)
         first += len(numbers)
     lists = index.lists(np.arange(first))
-    return IvfLists(request.epoch, first, centroids, code_range, np.concatenate(chunks), lists), index
+    return IvfLists(request.epoch, len(notes), centroids, code_range, np.concatenate(chunks), lists), index
 
 
 def _train_centroids(sql: sqlite3.Connection, notes: Ints, space: int, dim: int) -> tuple[Floats, Floats] | None:
@@ -156,7 +159,7 @@ def start_training(columns: Columns | WriteIndex) -> TrainingRequest | None:
     columns.vectors.changed_rows = []
     epoch = 1 if columns.ivf is None else columns.ivf.epoch + 1
     numbers = columns.notes["number"][embedded]
-    return TrainingRequest(numbers, columns.dim, epoch, code_table=isinstance(columns, Columns))
+    return TrainingRequest(numbers, columns.dim, epoch, searched=isinstance(columns, Columns))
 
 
 def adopt(columns: Columns | WriteIndex, ivf: IvfLists, index: IvfIndex) -> None:

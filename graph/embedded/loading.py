@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from zettel.core.gc_frequency import gc_rarely
 from zettel.errors import MemoryClosed, StoreError
 from zettel.graph.columnar.columns import MISSING, Columns, as_ints
 from zettel.graph.columnar.ingest import take_links, take_notes
+from zettel.graph.columnar.ivf import CompactIndex
 from zettel.graph.embedded import ivf_lists, snapshots
 from zettel.graph.embedded.scopes import by_key
-from zettel.graph.embedded.vectors import dim_of
+from zettel.graph.embedded.vectors import dim_of, vectors_of_rows
 from zettel.graph.embedded.write_index import WriteIndex, extend
 from zettel.graph.scopes import ScopeRow
 
@@ -65,6 +67,8 @@ def current_columns(sql: sqlite3.Connection, cell: list[CachedScope], row: Scope
             cell.clear()  # a partial update is not a valid state
             raise
         columns.changed = row.changed
+    if isinstance(columns.vectors, CompactIndex):
+        columns.vectors.read = partial(vectors_of_rows, sql, columns.notes, space, dim)
     return columns
 
 

@@ -115,7 +115,7 @@ def counts(sql: sqlite3.Connection, scope: int | None) -> dict[str, int]:
     }
     counts = {name: sql.execute(statement, values).fetchone()[0] for name, statement in statements.items()}
     vector_counts = sql.execute(
-        f"""SELECT COUNT(*), s.dim, EXISTS (SELECT 1 FROM lists l WHERE l.scope = n.scope AND l.space = s.id)
+        f"""SELECT COUNT(*), s.dim, (SELECT l.trained FROM lists l WHERE l.scope = n.scope AND l.space = s.id)
         FROM spaces s CROSS JOIN notes n CROSS JOIN vectors v ON v.note = n.number AND v.space = s.id
         WHERE s.active AND {mine} GROUP BY n.scope""",
         values,

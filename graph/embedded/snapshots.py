@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from zettel.graph.scopes import ScopeRow
     from zettel.ports.query import Bools
 
-FORMAT: Literal[3] = 3
+FORMAT: Literal[4] = 4
 """Increased with every change of the columns or their meaning."""
 WRITTEN_AT = 0.125
 """Share of notes changed since the last snapshot that makes another one due."""
@@ -65,7 +65,7 @@ class _Part(BaseModel):
 class _Contents(BaseModel):
     """Piece 0: the contents of a snapshot, and the state it belongs to."""
 
-    format: Literal[3] = FORMAT
+    format: Literal[4] = FORMAT
     codes: tuple[str, ...] = _CODES
     dim: int
     rows: NonNegativeInt

@@ -19,6 +19,7 @@ from zettel.model import Note, Scope
 from zettel.ports import NearestNotes, VectorSet
 
 if TYPE_CHECKING:
+    from zettel.graph.columnar.tables import Table
     from zettel.ports.query import Floats, Ints
 
 _SPACES = "SELECT id, name, dim, fingerprint, recipe, active FROM spaces"
@@ -84,6 +85,15 @@ def of_notes(sql: sqlite3.Connection, scope: int, ids: Sequence[str], space: int
         (json.dumps(list(ids)), scope, space),
     )
     return {id: np.frombuffer(row, "<f4") for id, row in rows}
+
+
+def vectors_of_rows(sql: sqlite3.Connection, notes: Table, space: int, dim: int, rows: Ints) -> Floats:
+    """Return the vectors of this set, (m, dim), of rows that have one."""
+    found = sql.execute(
+        "SELECT vector FROM json_each(?) CROSS JOIN vectors ON note = value AND space = ?",
+        (json.dumps(notes["number"][rows].tolist()), space),
+    )
+    return np.frombuffer(b"".join(vector for (vector,) in found), "<f4").reshape(-1, dim)
 
 
 def nearest_older(

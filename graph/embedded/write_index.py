@@ -78,7 +78,7 @@ class WriteIndex:
         self.changed = -1
         self.ivf = ivf
         self.notes = Table(number=(np.int64, ()), stamp=(np.int64, ()), shown=(np.bool_, ()))
-        self.vectors = empty_index(dim, ivf, code_table=False)
+        self.vectors = empty_index(dim, ivf, searched=False)
         self.words = WordCounts()
 
     @property

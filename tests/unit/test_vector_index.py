@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from zettel.graph.columnar import ivf
-from zettel.graph.columnar.ivf import IvfIndex
+from zettel.graph.columnar.ivf import CompactIndex, IvfIndex
 from zettel.graph.columnar.tables import RowSelection
 from zettel.graph.columnar.vector_index import ExactIndex, at_least
 from zettel.graph.embedded import ivf_lists
@@ -30,11 +30,22 @@ def filled(kind: str, vectors: np.ndarray) -> Any:
         flat = ExactIndex(DIM)
         flat.put(np.arange(len(vectors)), vectors)
         return flat
-    chance = np.random.default_rng(1)
-    centroids = vectors[chance.choice(len(vectors), 64, replace=False)]
-    listed = IvfIndex(centroids, np.stack([vectors.min(0), vectors.max(0)]))
+    listed = empty(kind, vectors)
     listed.put(np.arange(len(vectors)), vectors)
     return listed
+
+
+def empty(kind: str, vectors: np.ndarray) -> Any:
+    """Return an empty index for these vectors, which a compact index reads as the stored ones."""
+    if kind == "flat":
+        return ExactIndex(DIM)
+    centroids = vectors[np.random.default_rng(1).choice(len(vectors), 64, replace=False)]
+    code_range = np.stack([vectors.min(0), vectors.max(0)])
+    if kind == "inverted":
+        return IvfIndex(centroids, code_range)
+    index = CompactIndex(centroids, code_range)
+    index.read = lambda rows: vectors[rows]
+    return index
 
 
 def best(vectors: np.ndarray, vector: np.ndarray, k: int, allowed: np.ndarray) -> list[int]:
@@ -42,7 +53,7 @@ def best(vectors: np.ndarray, vector: np.ndarray, k: int, allowed: np.ndarray) -
     return rows[np.argsort(-(vectors[rows] @ vector), kind="stable")[:k]].tolist()
 
 
-@pytest.fixture(params=["flat", "inverted"])
+@pytest.fixture(params=["flat", "inverted", "compact"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -51,6 +62,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 def test_nearest_returns_the_best_allowed_rows(kind: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Recall of the ten nearest rows is at least 0.98 under any filter."""
     monkeypatch.setattr(ivf, "FEW_ALLOWED", 500)
+    monkeypatch.setattr(ivf, "FEW_READ", 500)
     monkeypatch.setattr(ivf, "PROBED", 24)
     vectors, queries = spread(), spread(100, seed=5)
     index = filled(kind, vectors)
@@ -122,6 +134,42 @@ def test_codes_of_deleted_rows_are_compacted(monkeypatch: pytest.MonkeyPatch) ->
     assert (copy.take(np.arange(1000)) == before).all()
 
 
+def test_compaction_of_2_bit_codes_keeps_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ivf, "FEW_DEAD", 100)
+    monkeypatch.setattr(ivf, "FEW_READ", 100)
+    vectors, everything = spread(1000), np.ones(1001, bool)
+    index, queries = filled("compact", vectors), spread(20, seed=5)
+    before = [index.nearest(vector, 10, everything).tolist() for vector in queries]
+    lists_before = index.lists(np.arange(1000))
+    for _ in range(10):
+        index.put(np.arange(200), vectors[:200])
+    assert index._index.ntotal == index._slots.used < 2000
+    assert (index.lists(np.arange(1000)) == lists_before).all()
+    assert [index.nearest(vector, 10, everything).tolist() for vector in queries] == before
+
+
+def test_2_bit_codes_take_a_tenth_of_floats() -> None:
+    """The reported bytes are those of the arrays, and equal vectors are equally near."""
+    vectors = np.repeat(spread(2000), 8, axis=1)  # as many numbers as a static vector
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    index = CompactIndex(vectors[:64], np.stack([vectors.min(0), vectors.max(0)]))
+    index.read = lambda rows: vectors[rows]
+    index.reserve(2000)
+    index.put(np.arange(2000), vectors)
+    assert index.nbytes <= 0.1 * vectors.nbytes
+    assert index.nbytes == 2000 * ivf.bytes_per_vector(256, ivf.COMPACT)
+    assert index.cosines(np.arange(3), vectors[0]).tolist() == (vectors[:3] @ vectors[0]).tolist()
+
+
+def test_only_large_searched_scopes_have_2_bit_codes() -> None:
+    lists = spread(64), spread(2)
+    kinds = [
+        type(ivf.index_with_lists(*lists, trained, searched=searched))
+        for trained, searched in ((ivf.COMPACT - 1, True), (ivf.COMPACT, True), (ivf.COMPACT, False))
+    ]
+    assert kinds == [IvfIndex, CompactIndex, IvfIndex]
+
+
 def test_nearest_before_handles_distant_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows between them are searched through the lists."""
     monkeypatch.setattr(ivf, "TOGETHER", 500)
@@ -141,10 +189,11 @@ def test_nearest_before_handles_distant_rows(monkeypatch: pytest.MonkeyPatch) ->
 def test_replaced_vectors_are_found_at_their_new_position(kind: str) -> None:
     vectors = spread()
     index = filled(kind, vectors)
+    former, vectors[7] = vectors[7].copy(), vectors[4000]
     index.put(np.array([7]), vectors[4000:4001])
     everything = np.ones(ROWS + 1, bool)
     assert index.nearest(vectors[4000], 2, everything).tolist() == [7, 4000]  # ties: the lower row first
-    assert 7 not in index.nearest(vectors[7], 10, everything).tolist()
+    assert 7 not in index.nearest(former, 10, everything).tolist()
     assert index.cosines(np.array([7]), vectors[4000])[0] == pytest.approx(1, abs=0.02)
     index.put(np.array([8]), np.zeros((1, DIM), np.float32))  # no vector
     assert not index.embedded[8]
@@ -226,16 +275,17 @@ def test_the_number_of_lists_grows_with_the_scope() -> None:
     assert [ivf_lists.lists_for(n) for n in (50_000, 100_000, 1_000_000, 10_000_000)] == [512, 512, 2048, 2048]
     assert not ivf_lists.due(ivf_lists.LARGE - 1, None)
     assert ivf_lists.due(ivf_lists.LARGE, None)
+    trained = ivf_lists.IvfLists(1, 150_000, spread(4), spread(2), np.arange(0), np.arange(0))
+    assert not ivf_lists.due(ivf.COMPACT - 1, trained)
+    assert ivf_lists.due(ivf.COMPACT, trained)
 
 
 def saved_and_empty(kind: str, vectors: np.ndarray) -> tuple[dict[str, np.ndarray], Any, Any]:
     """Return the arrays of an index without every third row, the index, and an empty one of its kind."""
-    index, empty = filled(kind, vectors), filled(kind, vectors[:0]) if kind == "flat" else None
+    index = filled(kind, vectors)
     index.drop(np.arange(0, len(vectors), 3))
-    if empty is None:
-        empty = IvfIndex(index._centroids, np.stack([vectors.min(0), vectors.max(0)]))
     arrays = {name: np.array(array[:] if isinstance(array, RowSelection) else array) for name, array in index.save()}
-    return arrays, index, empty
+    return arrays, index, empty(kind, vectors)
 
 
 def test_a_saved_index_loads_with_the_same_neighbours(kind: str) -> None:
@@ -258,7 +308,7 @@ def test_saved_arrays_contain_no_deleted_vector(kind: str) -> None:
 
 def test_damaged_saved_arrays_are_refused(kind: str) -> None:
     vectors = spread(1000)
-    arrays, _, empty = saved_and_empty(kind, vectors)
+    arrays, _, unfilled = saved_and_empty(kind, vectors)
     cut = next(iter(arrays))
     with pytest.raises(ValueError, match="inconsistent"):
-        empty.load({**arrays, cut: arrays[cut][:-1]}, len(vectors))
+        unfilled.load({**arrays, cut: arrays[cut][:-1]}, len(vectors))
