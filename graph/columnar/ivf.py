@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     FoundRows: TypeAlias = list[tuple[Ints, NDArray[np.floating]]]
     """Rows and cosines of each query."""
 
-COMPACT = 200_000
-"""Vectors of a trained scope from which on searches use 2-bit codes: 8-bit codes of 384 numbers would take 160 MB."""
+COMPACT = 500_000
+"""Vectors of a trained scope from which on searches use 2-bit codes: 8-bit codes of 384 numbers would take 400 MB.
+
+A search then reads some 1,400 vectors from the store, which takes longer.
+"""
 RESCORED = 4
 """Neighbours by 2-bit codes for each one requested. Their stored vectors are compared with the query."""
 FEW_READ = 1_000
