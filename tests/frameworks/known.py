@@ -65,7 +65,9 @@ class Environment(NamedTuple):
 
 ENVIRONMENTS = {
     "newest": Environment(("langgraph", "llamaindex")),
-    "lowest": Environment(("langgraph", "llamaindex"), lowest=True),
+    "lowest": Environment(
+        ("langgraph", "llamaindex"), lowest=True, more=("langgraph-prebuilt<1.0.6",)
+    ),  # newer ones require a newer langgraph
     "agents-newest": Environment(("autogen", "openai-agents", "pydantic-ai", "adk")),
     "agents-lowest": Environment(
         ("autogen", "openai-agents", "pydantic-ai", "adk"), lowest=True, more=("litellm<1.84",)

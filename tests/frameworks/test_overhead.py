@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -86,7 +87,7 @@ def openai_agents(memory: Memory, contents: list[str]) -> Pair:
     from zettel.integrations.openai_agents import memory_tools
 
     memory.add_many([{"content": text} for text in contents])
-    context: Any = None
+    context: Any = SimpleNamespace(context=None)
     (search,) = (tool for tool in memory_tools(memory) if tool.name == "search_memories")
     return (
         lambda question: search.on_invoke_tool(context, json.dumps({"query": question, "limit": K})),
@@ -98,7 +99,7 @@ def pydantic_ai(memory: Memory, contents: list[str]) -> Pair:
     from zettel.integrations.pydantic_ai import ZettelToolset
 
     memory.add_many([{"content": text} for text in contents])
-    toolset, unused = ZettelToolset[None](memory), cast(Any, None)
+    toolset, unused = ZettelToolset[None](memory), cast(Any, SimpleNamespace(deps=None))
     return (
         lambda question: toolset.call_tool("search_memories", {"query": question, "limit": K}, unused, unused),
         lambda question: memory.search(question, K, log=False),

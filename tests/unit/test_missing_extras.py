@@ -20,6 +20,7 @@ from zettel.scoring.network_fit import Judged, fit_calibration
     ("module", "package", "extra"),
     [
         ("langgraph", "langgraph.store.base", "langgraph"),
+        ("langgraph", "langchain.agents.middleware", "langgraph"),
         ("llamaindex", "llama_index.core", "llamaindex"),
         ("crewai", "crewai", "crewai"),
         ("autogen", "autogen_core", "autogen"),
