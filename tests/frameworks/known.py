@@ -49,6 +49,7 @@ FRAMEWORKS = (
     Framework("openai-agents", "agents"),
     Framework("pydantic-ai", "pydantic_ai", ("pydantic-ai-slim[openai]",)),
     Framework("adk", "google.adk"),
+    Framework("strands", "strands", ("strands-agents[openai]",)),
 )
 
 
@@ -72,6 +73,8 @@ ENVIRONMENTS = {
     "agents-lowest": Environment(
         ("autogen", "openai-agents", "pydantic-ai", "adk"), lowest=True, more=("litellm<1.84",)
     ),  # newer LiteLLM requires a newer mcp than openai-agents
+    "more-newest": Environment(("strands",)),
+    "more-lowest": Environment(("strands",), lowest=True),
     "crewai-newest": Environment(("crewai",)),
     "crewai-lowest": Environment(("crewai",), lowest=True),
 }

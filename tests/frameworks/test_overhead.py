@@ -118,6 +118,14 @@ def adk(memory: Memory, contents: list[str]) -> Pair:
     )
 
 
+def strands(memory: Memory, contents: list[str]) -> Pair:
+    from zettel.integrations.strands import ZettelMemoryStore
+
+    memory.add_many([{"content": text} for text in contents])
+    store = ZettelMemoryStore(memory, max_search_results=K)
+    return store.search, lambda question: memory.search(question, K, log=False)
+
+
 PAIRS: dict[str, Callable[[Memory, list[str]], Pair]] = {
     "langgraph": langgraph,
     "llamaindex": llamaindex,
@@ -126,6 +134,7 @@ PAIRS: dict[str, Callable[[Memory, list[str]], Pair]] = {
     "openai-agents": openai_agents,
     "pydantic-ai": pydantic_ai,
     "adk": adk,
+    "strands": strands,
 }
 """Searches by framework."""
 

@@ -230,6 +230,49 @@ def crewai(memory: Memory) -> Call:
     return call
 
 
+def strands(memory: Memory) -> Call:
+    """An agent with a store per conversation; both users share the tools and name their session alike."""
+    from strands import Agent
+    from strands.memory import MemoryManager
+    from strands.models import Model
+
+    from zettel.integrations.strands import ZettelMemoryStore, memory_tools
+
+    class Rules(Model):
+        def update_config(self, **config: Any) -> None:
+            raise NotImplementedError
+
+        def get_config(self) -> Any:
+            return {}
+
+        def structured_output(self, *arguments: Any, **more: Any) -> Any:
+            raise NotImplementedError
+
+        async def stream(self, messages: Any, *arguments: Any, **more: Any) -> Any:
+            last = messages[-1]["content"]
+            yield {"messageStart": {"role": "assistant"}}
+            if "toolResult" in last[0]:
+                yield {"contentBlockDelta": {"delta": {"text": "Noted."}}}
+            else:
+                name, called = requested(last[0]["text"])
+                yield {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "c1", "name": name}}}}
+                yield {"contentBlockDelta": {"delta": {"toolUse": {"input": json.dumps(called)}}}}
+            yield {"contentBlockStop": {}}
+            yield {"messageStop": {"stopReason": "end_turn" if "toolResult" in last[0] else "tool_use"}}
+
+    tools = memory_tools(memory)
+
+    async def call(user: str, text: str) -> object:
+        store = ZettelMemoryStore(memory, scope=SCOPES[user], session="s1")
+        manager = MemoryManager([store], search_tool_config=False)
+        agent = Agent(model=Rules(), memory_manager=manager, tools=tools, callback_handler=None)
+        await agent.invoke_async(text, invocation_state={"user_id": user})
+        await manager.flush()
+        return [agent.messages, await manager.search(text)]
+
+    return call
+
+
 CALL_OF: dict[str, Callable[[Memory], Call]] = {
     "langgraph": langgraph,
     "llamaindex": llamaindex,
@@ -238,6 +281,7 @@ CALL_OF: dict[str, Callable[[Memory], Call]] = {
     "openai-agents": openai_agents,
     "pydantic-ai": pydantic_ai,
     "adk": adk,
+    "strands": strands,
 }
 """Calls of a user by framework."""
 

@@ -92,9 +92,7 @@ class MemoryMiddleware(AgentMiddleware):  # type: ignore[misc]
         super().__init__()
         self._turns = _Turns(memory, _Runs(RunScope.for_memory(memory, scope), session), user, assistant, max_tokens)
 
-    def wrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]
-    ) -> ModelResponse:
+    def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]) -> ModelResponse:
         """Call the model with recalled memories."""
         call = self._turns.call(request.messages, _config(), request.runtime)
         recalled = call.begin()
