@@ -50,6 +50,7 @@ FRAMEWORKS = (
     Framework("pydantic-ai", "pydantic_ai", ("pydantic-ai-slim[openai]",)),
     Framework("adk", "google.adk"),
     Framework("strands", "strands", ("strands-agents[openai]",)),
+    Framework("agno", "agno", ("openai",)),
 )
 
 
@@ -73,8 +74,8 @@ ENVIRONMENTS = {
     "agents-lowest": Environment(
         ("autogen", "openai-agents", "pydantic-ai", "adk"), lowest=True, more=("litellm<1.84",)
     ),  # newer LiteLLM requires a newer mcp than openai-agents
-    "more-newest": Environment(("strands",)),
-    "more-lowest": Environment(("strands",), lowest=True),
+    "more-newest": Environment(("strands", "agno")),
+    "more-lowest": Environment(("strands", "agno"), lowest=True),
     "crewai-newest": Environment(("crewai",)),
     "crewai-lowest": Environment(("crewai",), lowest=True),
 }

@@ -126,6 +126,18 @@ def strands(memory: Memory, contents: list[str]) -> Pair:
     return store.search, lambda question: memory.search(question, K, log=False)
 
 
+def agno(memory: Memory, contents: list[str]) -> Pair:
+    from zettel.integrations.agno import ZettelLearning
+
+    memory.add_many([{"content": text} for text in contents])
+    (search,) = (tool for tool in ZettelLearning(memory, scope=lambda run: memory.scope).get_tools()
+                 if tool.name == "search_memories")  # fmt: skip
+    return (
+        lambda question: search.entrypoint(query=question, limit=K),
+        lambda question: memory.search(question, K, log=False),
+    )
+
+
 PAIRS: dict[str, Callable[[Memory, list[str]], Pair]] = {
     "langgraph": langgraph,
     "llamaindex": llamaindex,
@@ -135,6 +147,7 @@ PAIRS: dict[str, Callable[[Memory, list[str]], Pair]] = {
     "pydantic-ai": pydantic_ai,
     "adk": adk,
     "strands": strands,
+    "agno": agno,
 }
 """Searches by framework."""
 

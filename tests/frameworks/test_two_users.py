@@ -273,6 +273,46 @@ def strands(memory: Memory) -> Call:
     return call
 
 
+def agno(memory: Memory) -> Call:
+    """One agent with one learning store; the runs name the user, and both users name their session alike."""
+    from agno.agent import Agent
+    from agno.db.in_memory import InMemoryDb
+    from agno.learn import LearningMachine
+    from agno.models.base import Model
+    from agno.models.response import ModelResponse
+
+    from zettel.integrations.agno import ZettelLearning
+
+    class Rules(Model):
+        def invoke(self, messages: Any, **more: Any) -> Any:
+            if messages[-1].role != "user":
+                return ModelResponse(role="assistant", content="Noted.")
+            name, called = requested(messages[-1].content)
+            function = {"name": name, "arguments": json.dumps(called)}
+            return ModelResponse(role="assistant", tool_calls=[{"id": "c1", "type": "function", "function": function}])
+
+        async def ainvoke(self, *arguments: Any, **more: Any) -> Any:
+            return self.invoke(*arguments, **more)
+
+        def invoke_stream(self, *arguments: Any, **more: Any) -> Any:
+            raise NotImplementedError
+
+        ainvoke_stream = _parse_provider_response = _parse_provider_response_delta = invoke_stream
+
+    machine = LearningMachine(custom_stores={"zettel": ZettelLearning(memory)})
+    agent = Agent(model=Rules(id="rules"), db=InMemoryDb(), learning=machine, telemetry=False)
+    calls: list[str] = []
+
+    async def call(user: str, text: str) -> object:
+        calls.append(text)
+        named = {"user_id": user, "session_id": f"s{len(calls)}"}
+        if len(calls) % 2:
+            return (await agent.arun(text, **named)).messages
+        return (await asyncio.to_thread(agent.run, text, **named)).messages
+
+    return call
+
+
 CALL_OF: dict[str, Callable[[Memory], Call]] = {
     "langgraph": langgraph,
     "llamaindex": llamaindex,
@@ -282,6 +322,7 @@ CALL_OF: dict[str, Callable[[Memory], Call]] = {
     "pydantic-ai": pydantic_ai,
     "adk": adk,
     "strands": strands,
+    "agno": agno,
 }
 """Calls of a user by framework."""
 

@@ -89,16 +89,10 @@ class Conversation:
         texts = [message_text(message) for message in messages]
         while texts and texts[-1].role == "assistant":  # a prefill: the model will continue it
             texts.pop()
-        question = _question(texts)
-        hits: list[Hit] = []
-        if question.strip():
-            current = not asks_about_past(question)
-            hits = await memory.search(question, CONTEXT_HITS, now=now, current_only=current, scope=self._scope)
-        core = await acore(memory, max(1, int(self._max_tokens * OPENING_SHARE)), scope=self._scope)
-        present = "\n".join(normalized(text) for text in [*(message.text for message in texts), core])
-        new = [hit for hit in hits if not hit.note.flags and normalized(hit.note.content) not in present]
-        recalled = pack(new, self._max_tokens, core)
-        context = RecalledContext(hits, core, self._user)
+        conversation = [message.text for message in texts]
+        recalled, context = await recall(
+            memory, _question(texts), conversation, self._max_tokens, self._scope, self._user, now
+        )
         key, opens = _key(texts), not any(message.role in ANSWERING for message in texts)
         if key not in self._seen_calls:
             new_texts = [
@@ -132,6 +126,30 @@ class Conversation:
                   for speaker, text in texts if text.strip()]  # fmt: skip
         if events:
             await memory.add_many(events, scope=self._scope)
+
+
+async def recall(
+    memory: AsyncMemory,
+    question: str,
+    conversation: Iterable[str],
+    max_tokens: int,
+    scope: Scope | None,
+    user: str,
+    now: datetime | None = None,
+) -> tuple[str, RecalledContext]:
+    """Return the core memory and the memories about a question as text, "" if there are none, and what they are.
+
+    Notes that the texts of the ``conversation`` contain and notes that look like instructions to a model are left out.
+    Raises what ``search`` raises.
+    """
+    hits: list[Hit] = []
+    if question.strip():
+        current = not asks_about_past(question)
+        hits = await memory.search(question, CONTEXT_HITS, now=now, current_only=current, scope=scope)
+    core = await acore(memory, max(1, int(max_tokens * OPENING_SHARE)), scope=scope)
+    present = "\n".join(normalized(text) for text in [*conversation, core])
+    new = [hit for hit in hits if not hit.note.flags and normalized(hit.note.content) not in present]
+    return pack(new, max_tokens, core), RecalledContext(hits, core, user)
 
 
 async def report_answer(memory: AsyncMemory, search_id: str | None, answer: str, scope: Scope | None) -> None:
