@@ -51,6 +51,7 @@ FRAMEWORKS = (
     Framework("adk", "google.adk"),
     Framework("strands", "strands", ("strands-agents[openai]",)),
     Framework("agno", "agno", ("openai",)),
+    Framework("agent-framework", "agent_framework", ("agent-framework-openai",)),
 )
 
 
@@ -74,8 +75,8 @@ ENVIRONMENTS = {
     "agents-lowest": Environment(
         ("autogen", "openai-agents", "pydantic-ai", "adk"), lowest=True, more=("litellm<1.84",)
     ),  # newer LiteLLM requires a newer mcp than openai-agents
-    "more-newest": Environment(("strands", "agno")),
-    "more-lowest": Environment(("strands", "agno"), lowest=True),
+    "more-newest": Environment(("strands", "agno", "agent-framework")),
+    "more-lowest": Environment(("strands", "agno", "agent-framework"), lowest=True),
     "crewai-newest": Environment(("crewai",)),
     "crewai-lowest": Environment(("crewai",), lowest=True),
 }

@@ -138,6 +138,22 @@ def agno(memory: Memory, contents: list[str]) -> Pair:
     )
 
 
+def agent_framework(memory: Memory, contents: list[str]) -> Pair:
+    from agent_framework import AgentSession, SessionContext
+
+    from zettel.integrations.agent_framework import ZettelContextProvider
+
+    memory.add_many([{"content": text} for text in contents])
+    session, context = AgentSession(), SessionContext(input_messages=[])
+    provider = ZettelContextProvider(memory, scope=lambda session: memory.scope)
+    asyncio.run(provider.before_run(agent=cast(Any, None), session=session, context=context, state={}))
+    (search,) = (tool for tool in context.tools if tool.name == "search_memories")
+    return (
+        lambda question: search.invoke(arguments={"query": question, "limit": K}),
+        lambda question: memory.search(question, K, log=False),
+    )
+
+
 PAIRS: dict[str, Callable[[Memory, list[str]], Pair]] = {
     "langgraph": langgraph,
     "llamaindex": llamaindex,
@@ -148,6 +164,7 @@ PAIRS: dict[str, Callable[[Memory, list[str]], Pair]] = {
     "adk": adk,
     "strands": strands,
     "agno": agno,
+    "agent-framework": agent_framework,
 }
 """Searches by framework."""
 

@@ -313,6 +313,38 @@ def agno(memory: Memory) -> Call:
     return call
 
 
+def agent_framework(memory: Memory) -> Call:
+    """One agent with one provider; the sessions name the user and have the same ids for both."""
+    from agent_framework import Agent, BaseChatClient, ChatResponse, Content, FunctionInvocationLayer, Message
+
+    from zettel.integrations.agent_framework import ZettelContextProvider
+
+    class Rules(FunctionInvocationLayer, BaseChatClient):
+        def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **more: Any) -> Any:
+            async def answer() -> Any:
+                last = messages[-1]
+                content = Content.from_text("Noted.")
+                if last.role == "user":
+                    name, called = requested(last.text)
+                    content = Content.from_function_call("c1", name, arguments=called)
+                read = {"read": str(options["instructions"])} if "instructions" in options else {}
+                message = Message("assistant", [content], additional_properties=read)
+                return ChatResponse(messages=[message])
+
+            return answer()
+
+    agent = Agent(Rules(), context_providers=[ZettelContextProvider(memory)])
+    calls: list[str] = []
+
+    async def call(user: str, text: str) -> object:
+        calls.append(text)
+        session = agent.create_session(session_id=f"s{len(calls) // 10}")
+        session.state["user_id"] = user
+        return (await agent.run(text, session=session)).to_dict()
+
+    return call
+
+
 CALL_OF: dict[str, Callable[[Memory], Call]] = {
     "langgraph": langgraph,
     "llamaindex": llamaindex,
@@ -323,6 +355,7 @@ CALL_OF: dict[str, Callable[[Memory], Call]] = {
     "adk": adk,
     "strands": strands,
     "agno": agno,
+    "agent-framework": agent_framework,
 }
 """Calls of a user by framework."""
 

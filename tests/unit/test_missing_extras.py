@@ -28,6 +28,7 @@ from zettel.scoring.network_fit import Judged, fit_calibration
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("adk", "google.adk.memory.base_memory_service", "adk"),
         ("strands", "strands.memory", "strands"),
+        ("agent_framework", "agent_framework", "agent-framework"),
         ("agno", "agno.learn.stores.protocol", "agno"),
     ],
 )

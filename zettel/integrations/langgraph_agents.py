@@ -6,13 +6,11 @@ user is the user of the scope, and the thread is the session. The runtime contex
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cachetools import LRUCache
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -22,7 +20,7 @@ from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
 from zettel.async_memory import AsyncMemory
-from zettel.integrations.conversation_turns import Conversation, Turn, text_of
+from zettel.integrations.conversation_turns import Conversations, Turn, text_of
 from zettel.integrations.run_scope import RunScope, ScopedTools, ScopeOfRun, user_field
 from zettel.integrations.sync_or_async import Adapter, AnyMemory
 from zettel.integrations.tool_answers import as_json
@@ -31,8 +29,6 @@ from zettel.model import Scope
 from zettel.model.hits import DEFAULT_TOKENS
 
 _ADAPTER = Adapter("langgraph")
-THREADS = 1000
-"""Conversations that are cached, the most recent ones."""
 ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 """Protocol roles by LangChain message type."""
 USER, AUTHENTICATED, THREAD = "user_id", "langgraph_auth_user_id", "thread_id"
@@ -166,29 +162,23 @@ class _Runs:
 
 
 class _Turns:
-    """The conversations of all users, by scope and session."""
+    """The conversations of all users in a memory."""
 
     def __init__(self, memory: AnyMemory, runs: _Runs, user: str, assistant: str, max_tokens: int) -> None:
         self.memory = memory
+        self.conversations = Conversations(runs.session, user, assistant, max_tokens)
         self._runs = runs
-        self._without_thread = secrets.token_hex(4)
-        self._start = partial(Conversation, user=user, assistant=assistant, max_tokens=max_tokens)
-        self._conversations: LRUCache[tuple[Scope, str], Conversation] = LRUCache(THREADS)
-        self._start(memory.scope, runs.session or self._without_thread)  # validates the arguments now
 
     def call(self, messages: Sequence[BaseMessage], config: RunnableConfig, runtime: Any = None) -> _ModelCall:
-        scope, session = self._runs.of(config, runtime)
-        return _ModelCall(self, scope, session or self._without_thread, messages)
-
-    def conversation(self, scope: Scope, session: str) -> Conversation:
-        """Return the conversation of a session; runs in the memory's event loop."""
-        return self._conversations.setdefault((scope, session), self._start(scope, session))
+        return _ModelCall(self, *self._runs.of(config, runtime), messages)
 
 
 class _ModelCall:
     """One call of a model: ``begin`` returns the recalled text, and ``end`` stores the answer."""
 
-    def __init__(self, turns: _Turns, scope: Scope, session: str, messages: Sequence[BaseMessage]) -> None:
+    def __init__(
+        self, turns: _Turns, scope: Scope, session: str | None, messages: Sequence[BaseMessage]
+    ) -> None:
         self._turns, self._scope, self._session = turns, scope, session
         self._messages = [_protocol_message(message) for message in messages if message.type != "system"]
         self._turn: Turn | None = None
@@ -208,7 +198,7 @@ class _ModelCall:
     # The methods below run in the memory's event loop.
 
     async def _begin(self, memory: AsyncMemory) -> str:
-        self._conversation = self._turns.conversation(self._scope, self._session)
+        self._conversation = self._turns.conversations.of(self._scope, self._session)
         turn = self._turn = await self._conversation.begin(self._messages, memory)
         return turn.messages[0]["content"] if len(turn.messages) > len(self._messages) else ""
 
