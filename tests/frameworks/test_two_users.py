@@ -13,6 +13,7 @@ import pytest
 from tests.frameworks.known import ANN, BOB, FRAMEWORKS
 from tests.frameworks.two_users import CALLS, Call, assert_apart
 from zettel import Memory, Scope
+from zettel.integrations.tools import MemoryTools
 
 SCOPES = {"ann": ANN, "bob": BOB}
 REMEMBER = "Remember: "
@@ -345,6 +346,27 @@ def agent_framework(memory: Memory) -> Call:
     return call
 
 
+def other_frameworks(memory: Memory) -> Call:
+    """Tools per user and call, in Haystack and DSPy."""
+    import dspy
+    from haystack.tools import Tool
+
+    calls: list[str] = []
+
+    def work(user: str, text: str, number: int) -> object:
+        name, arguments = requested(text)
+        (tool,) = (tool for tool in MemoryTools(memory, scope=SCOPES[user]) if tool.name == name)
+        if number % 2:
+            return Tool(tool.name, tool.description, tool.parameters, tool.__call__).invoke(**arguments)
+        return dspy.Tool(tool, tool.name, tool.description, tool.parameters["properties"])(**arguments)
+
+    async def call(user: str, text: str) -> object:
+        calls.append(text)
+        return await asyncio.to_thread(work, user, text, len(calls))
+
+    return call
+
+
 CALL_OF: dict[str, Callable[[Memory], Call]] = {
     "langgraph": langgraph,
     "llamaindex": llamaindex,
@@ -356,6 +378,7 @@ CALL_OF: dict[str, Callable[[Memory], Call]] = {
     "strands": strands,
     "agno": agno,
     "agent-framework": agent_framework,
+    "other-frameworks": other_frameworks,
 }
 """Calls of a user by framework."""
 
