@@ -78,10 +78,10 @@ class Rules(smolagents.Model):
     """Searches the memory and answers with the first result."""
 
     def generate(self, messages: list[Any], *arguments: Any, **more: Any) -> Any:
-        said = str(messages[-1].content)
+        text = str(messages[-1].content)
         function = ChatMessageToolCallFunction(name="search_memories", arguments={"query": QUESTION})
-        if "already_stored" in said:
-            function = ChatMessageToolCallFunction(name="final_answer", arguments={"answer": said})
+        if "already_stored" in text:
+            function = ChatMessageToolCallFunction(name="final_answer", arguments={"answer": text})
         tool_call = ChatMessageToolCall(id="c1", type="function", function=function)
         return smolagents.ChatMessage(role="assistant", content="", tool_calls=[tool_call])
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _ADAPTER = Adapter("strands")
 HITS = 5
 """Default number of memories in an answer."""
-DESCRIPTION = "What was said and learned in earlier conversations."
+DESCRIPTION = "Messages and facts of earlier conversations."
 
 
 class ZettelMemoryStore(MemoryStore):  # type: ignore[misc]
