@@ -49,7 +49,8 @@ def langgraph(memory: Memory) -> Call:
                 message = AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": "c1"}])
             return ChatResult(generations=[ChatGeneration(message=message)])
 
-    agent = create_agent(Model(), memory_tools(memory), middleware=[MemoryMiddleware(memory)])
+    middleware = [MemoryMiddleware(memory)]
+    agent = create_agent(Model(), memory_tools(memory), middleware=middleware, context_schema=dict)
     calls: list[str] = []
 
     async def call(user: str, text: str) -> object:
@@ -57,7 +58,7 @@ def langgraph(memory: Memory) -> Call:
         config = {"configurable": {"user_id": user, "thread_id": f"t{len(calls) // 50}"}}
         messages = {"messages": [("user", text)]}
         if len(calls) % 2:
-            return (await agent.ainvoke(messages, config))["messages"]
+            return (await agent.ainvoke(messages, config, context={"user_id": user}))["messages"]
         return (await asyncio.to_thread(agent.invoke, messages, config))["messages"]
 
     return call

@@ -33,6 +33,9 @@ ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 """Protocol roles by LangChain message type."""
 USER, AUTHENTICATED, THREAD = "user_id", "langgraph_auth_user_id", "thread_id"
 """Keys of a config's ``configurable``. LangGraph's server sets the second one to the user who has logged in."""
+IN_CONFIG = f"config['configurable']['{USER}']"
+IN_CONTEXT = f"{USER} in the runtime context (Python 3.10 passes no config to async middleware)"
+"""Places of the user, for errors."""
 
 
 def memory_tools(
@@ -147,13 +150,14 @@ class _Runs:
     scope: RunScope
     session: str | None
 
-    def of(self, config: RunnableConfig, runtime: Any = None) -> tuple[Scope, str | None]:
-        configurable = config.get("configurable") or {}
-        if runtime is None:
+    def of(self, config: RunnableConfig | None, runtime: Any = None) -> tuple[Scope, str | None]:
+        configurable = (config or {}).get("configurable") or {}
+        if runtime is None and config is not None:
             with set_config_context(config) as context:
                 runtime = context.run(get_runtime)
         run_context = getattr(runtime, "context", None)
-        users = {f"config['configurable']['{USER}']": configurable.get(USER), **user_field(run_context, "context")}
+        place = IN_CONTEXT if config is None else IN_CONFIG
+        users = {place: configurable.get(USER), **user_field(run_context, "context")}
         if AUTHENTICATED in configurable:
             users[AUTHENTICATED] = configurable[AUTHENTICATED]
         scope = self.scope.of({**configurable, **_fields(run_context)}, users)
@@ -169,7 +173,7 @@ class _Turns:
         self.conversations = Conversations(runs.session, user, assistant, max_tokens)
         self._runs = runs
 
-    def call(self, messages: Sequence[BaseMessage], config: RunnableConfig, runtime: Any = None) -> _ModelCall:
+    def call(self, messages: Sequence[BaseMessage], config: RunnableConfig | None, runtime: Any = None) -> _ModelCall:
         return _ModelCall(self, *self._runs.of(config, runtime), messages)
 
 
@@ -208,12 +212,12 @@ class _ModelCall:
             await self._conversation.end(self._turn, text_of(answer.content), memory)
 
 
-def _config() -> RunnableConfig:
-    """Return the config of the running graph; {} where Python 3.10 does not pass it to async code."""
+def _config() -> RunnableConfig | None:
+    """Return the config of the running graph; None in async code of Python 3.10."""
     try:
         return get_config()
     except RuntimeError:
-        return {}
+        return None
 
 
 def _fields(context: Any) -> Mapping[str, Any]:
