@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 from zettel.bench.completions import CompletionServer, completion
+
+_ENTRY = re.compile(r"<entry[^>]*>(.*?)</entry>", re.DOTALL)
+_INJECTED = re.compile(r"\s*<memory>.*</memory>\s*", re.DOTALL)
+"""Strands puts memories into the last message of a user."""
 
 
 class AgentServer(CompletionServer):
@@ -42,6 +47,7 @@ class AgentServer(CompletionServer):
 
 def call(question: str) -> tuple[str, dict[str, Any]]:
     """Return name and arguments of the tool call for a user turn."""
+    question = _INJECTED.sub("", question)
     text = question.removeprefix("Remember: ")
     return ("add_memory", {"text": text}) if text != question else ("search_memories", {"query": question, "limit": 3})
 
@@ -68,7 +74,9 @@ def words(content: Any) -> str:
 
 
 def recalled(messages: list[dict[str, Any]]) -> str:
-    """Return the answer without tools: the first line of the latest recalled memories in its instructions."""
+    """Return the answer without tools: the first recalled memory of its instructions or of the last message."""
+    if entries := _ENTRY.findall(words(messages[-1]["content"])):
+        return str(entries[0])
     instructions = [words(message["content"]) for message in messages if message["role"] in ("system", "developer")]
     lines = [line for text in reversed(instructions) for line in text.splitlines() if line.startswith("- ")]
     return lines[0].removeprefix("- ") if lines else "I have no tools."

@@ -24,7 +24,7 @@ TESTING = ("hypothesis>=6.100", "pytest>=8.3", "pytest-timeout>=2.3")
 def requirements(environment: Environment) -> list[str]:
     """Return the requirements of the core, [llm], the frameworks and the tests; zettel itself is the checkout."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = [line for name in environment.frameworks for line in project["optional-dependencies"][name]]
+    extras = [line for name in environment.frameworks for line in project["optional-dependencies"].get(name, ())]
     if environment.lowest:
         extras = [re.sub(r">=", "==", line, count=1) for line in extras]
     beside = [line for framework in FRAMEWORKS if framework.name in environment.frameworks for line in framework.beside]

@@ -16,7 +16,8 @@ class Framework(NamedTuple):
     """A framework.
 
     ``name`` is its extra and names its page, example and tests; ``package`` is the imported package; ``beside`` are the
-    packages that its example and page need to call a model.
+    packages that its example and page need to call a model. ``other-frameworks`` has no extra: its page shows
+    frameworks that need no adapter.
     """
 
     name: str
@@ -49,6 +50,10 @@ FRAMEWORKS = (
     Framework("openai-agents", "agents"),
     Framework("pydantic-ai", "pydantic_ai", ("pydantic-ai-slim[openai]",)),
     Framework("adk", "google.adk"),
+    Framework("strands", "strands", ("strands-agents[openai]",)),
+    Framework("agno", "agno", ("openai",)),
+    Framework("other-frameworks", "haystack", ("haystack-ai>=3.4", "dspy>=3.4", "smolagents[openai]>=1.26")),
+    Framework("agent-framework", "agent_framework", ("agent-framework-openai",)),
 )
 
 
@@ -65,11 +70,15 @@ class Environment(NamedTuple):
 
 ENVIRONMENTS = {
     "newest": Environment(("langgraph", "llamaindex")),
-    "lowest": Environment(("langgraph", "llamaindex"), lowest=True),
+    "lowest": Environment(
+        ("langgraph", "llamaindex"), lowest=True, more=("langgraph-prebuilt<1.0.6",)
+    ),  # newer ones require a newer langgraph
     "agents-newest": Environment(("autogen", "openai-agents", "pydantic-ai", "adk")),
     "agents-lowest": Environment(
         ("autogen", "openai-agents", "pydantic-ai", "adk"), lowest=True, more=("litellm<1.84",)
     ),  # newer LiteLLM requires a newer mcp than openai-agents
+    "more-newest": Environment(("strands", "agno", "agent-framework", "other-frameworks")),
+    "more-lowest": Environment(("strands", "agno", "agent-framework", "other-frameworks"), lowest=True),
     "crewai-newest": Environment(("crewai",)),
     "crewai-lowest": Environment(("crewai",), lowest=True),
 }

@@ -1,10 +1,13 @@
-"""LangGraph's ``BaseStore`` interface, compared with its in-memory store; tools and hooks."""
+"""LangGraph's ``BaseStore`` interface, compared with its in-memory store; tools and the middleware."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,12 @@ from hypothesis import strategies as st
 
 pytest.importorskip("langgraph")
 
+from langchain.agents import create_agent
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
@@ -25,7 +34,7 @@ from zettel import AsyncMemory, Memory, Scope
 from zettel.errors import InvalidInput, ZettelError
 from zettel.integrations import langgraph_items as items
 from zettel.integrations.keyed_items import KeyedItems
-from zettel.integrations.langgraph import MemoryHooks, ZettelStore, memory_tools
+from zettel.integrations.langgraph import MemoryMiddleware, ZettelStore, memory_tools, with_memory
 
 ANN, BOB = ("users", "ann"), ("users", "bob")
 
@@ -580,103 +589,248 @@ def test_the_next_call_sweeps(memory: Memory, clock: Clock) -> None:
 # --------------------------------------------------------------------------------------------------------------- agents
 
 
-def test_tools_store_and_search(memory: Memory) -> None:
-    tools = {tool.name: tool for tool in memory_tools(memory, session="chat")}
+needs_async_config = pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="Python 3.10 passes no config to async middleware"
+)
+
+
+class Rules(BaseChatModel):
+    """A model that calls the memory tools it is offered; ``read`` are the messages of each call."""
+
+    answer: str = "I shall tell the cook."
+    read: list[Any] = []  # noqa: RUF012  # a field of pydantic
+
+    @property
+    def _llm_type(self) -> str:
+        return "rules"
+
+    def bind_tools(self, tools: Any, **more: Any) -> Any:
+        return self.bind(tools=tools)
+
+    def _generate(self, messages: list[Any], stop: Any = None, run_manager: Any = None, **more: Any) -> Any:
+        self.read.append(messages)
+        message = AIMessage(self.answer)
+        if more.get("tools") and messages[-1].type == "human":
+            call = {"name": "search_memories", "args": {"query": messages[-1].text}, "id": "c1"}
+            message = AIMessage("Let me look.", tool_calls=[call])
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def system(self, call: int = -1) -> str:
+        """Return the text of the system messages of a call."""
+        return "".join(str(message.content) for message in self.read[call] if message.type == "system")
+
+
+def run_of(user: str | None, thread: str | None = None) -> RunnableConfig:
+    """Return the config of a run."""
+    named = {"user_id": user, "thread_id": thread}
+    return {"configurable": {name: value for name, value in named.items() if value is not None}}
+
+
+@dataclass
+class Context:
+    user_id: str | None = None
+    org_id: str = "acme"
+
+
+USER_ANN, USER_BOB = Scope(user="ann"), Scope(user="bob")
+QUESTION = [("user", "What is Ann allergic to?")]
+
+
+def stored_notes(memory: Memory, scope: Scope) -> list[tuple[str | None, str, str | None]]:
+    return [(note.speaker, note.content, note.session) for note in memory.list(scope=scope).notes]
+
+
+def test_tools_use_the_user_and_the_thread_of_the_run(memory: Memory) -> None:
+    tools = {tool.name: tool for tool in memory_tools(memory)}
     assert len(tools) == 11
     assert tools["add_memory"].args_schema["required"] == ["text"]  # type: ignore[index]
-    result = json.loads(tools["add_memory"].invoke({"text": "Ann is allergic to walnuts."}))
-    assert memory.get(result["id"]).session == "chat"
-    answer = json.loads(asyncio.run(tools["search_memories"].ainvoke({"query": "What is Ann allergic to?"})))
+    result = json.loads(tools["add_memory"].invoke({"text": "Ann is allergic to walnuts."}, run_of("ann", "t1")))
+    assert memory.get(result["id"], scope=USER_ANN).session == "t1"
+    search = tools["search_memories"]
+    question = {"query": "What is Ann allergic to?"}
+    assert json.loads(search.invoke(question, run_of("bob", "t1")))["memories"] == []
+    answer = json.loads(asyncio.run(search.ainvoke(question, run_of("ann"))))
     assert answer["memories"][0]["text"] == "Ann is allergic to walnuts."
-    assert "error" in json.loads(tools["get_memory"].invoke({"id": "walnuts"}))
+    assert "error" in json.loads(tools["get_memory"].invoke({"id": "walnuts"}, run_of("ann")))
+    fixed = {tool.name: tool for tool in memory_tools(memory, session="chat")}["add_memory"]
+    result = json.loads(fixed.invoke({"text": "Ann has a boat."}, run_of("ann", "t1")))
+    assert memory.get(result["id"], scope=USER_ANN).session == "chat"
     assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
         "search_memories", "query_memories", "get_memory", "memory_history"
     ]  # fmt: skip
 
 
-def test_hooks_recall_and_remember(memory: Memory) -> None:
-    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+def test_a_run_without_a_user_raises_an_error_that_names_the_way_out(memory: Memory) -> None:
+    agent = create_agent(Rules(), memory_tools(memory), middleware=[MemoryMiddleware(memory)])
+    model = with_memory(memory, Rules())
+    (tool,) = (tool for tool in memory_tools(memory) if tool.name == "search_memories")
+    for call in (
+        lambda config: agent.invoke({"messages": QUESTION}, config),
+        lambda config: asyncio.run(agent.ainvoke({"messages": QUESTION}, config)),
+        lambda config: model.invoke([HumanMessage("Hello")], config),
+        lambda config: tool.invoke({"query": "Hello"}, config),
+    ):
+        way_out = r"no user: set (config\['configurable'\]\['user_id'\]|user_id in .*), or .*scope=Scope\(user="
+        with pytest.raises(InvalidInput, match=way_out) as info:
+            call(run_of(None, "t1"))
+        assert "\n" not in str(info.value)
+        for wrong in ("", " ", True, 1.5, "a\0b"):
+            with pytest.raises(InvalidInput, match="user_id"):
+                call({"configurable": {"user_id": wrong}})
+    assert not memory.scopes()
 
-    hooks = MemoryHooks(memory)
-    memory.add("Ann is allergic to walnuts.", speaker="Ben", occurred_at="2024-05-01")
-    state: dict[str, Any] = {"messages": [SystemMessage("Be kind."), HumanMessage("What is Ann allergic to?", id="h1")]}
-    config = {"configurable": {"thread_id": "t1"}}
-    model_messages = hooks.before.invoke(state, config)["llm_input_messages"]
-    assert [message.type for message in model_messages] == ["system", "human"]
-    assert model_messages[0].content.startswith("Be kind.\n\n")
-    assert "Ben: Ann is allergic to walnuts." in model_messages[0].content
-    tool_request = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c"}])
-    state["messages"] += [tool_request]
-    assert hooks.after.invoke(state, config) == {}
-    state["messages"] += [ToolMessage("nothing", tool_call_id="c")]
-    again = asyncio.run(hooks.before.ainvoke(state, config))["llm_input_messages"]
-    assert "walnuts" in again[0].content
-    assert [message.type for message in again] == ["system", "human", "ai", "tool"]
-    state["messages"] += [AIMessage("Ann is allergic to walnuts. I shall tell the cook.")]
-    asyncio.run(hooks.after.ainvoke(state, config))
-    stored = [(note.speaker, note.content, note.session) for note in memory.list().notes]
-    assert stored == [
+
+def test_the_scope_of_the_memory_may_name_the_user(tmp_path: Path) -> None:
+    with Memory(tmp_path / "ann.db", scope=Scope(tenant="acme", user="ann")) as memory:
+        model = with_memory(memory, Rules())
+        model.invoke([HumanMessage("I am allergic to walnuts.")])
+        model.invoke([HumanMessage("I have a boat.")], run_of("ann"))
+        with pytest.raises(InvalidInput, match=r"two users in one run: .* is 'bob', the scope of the memory is 'ann'"):
+            model.invoke([HumanMessage("Hello")], run_of("bob"))
+        assert [str(scope) for scope in memory.scopes()] == ["tenant='acme', user='ann'"]
+
+
+def test_the_user_may_come_from_the_context_or_from_a_function(memory: Memory) -> None:
+    rules = Rules()
+    agent = create_agent(rules, memory_tools(memory), middleware=[MemoryMiddleware(memory)], context_schema=Context)
+    for user in ("ann", "bob"):
+        memory.add(f"The safe of {user} is green.", scope=Scope(user=user))
+        for config in (run_of(None, "t1"), run_of(user, "t1")):
+            answer = agent.invoke({"messages": [("user", "Which safe is green?")]}, config, context=Context(user))
+            assert f"The safe of {user} is green." in rules.system(-2)
+            assert f"The safe of {user} is green." in answer["messages"][-2].content  # the tool
+    with pytest.raises(InvalidInput, match=r"two users in one run: .* is 'ann', context.user_id is 'bob'"):
+        agent.invoke({"messages": QUESTION}, run_of("ann"), context=Context("bob"))
+    with pytest.raises(InvalidInput, match=r"two users in one run: .*langgraph_auth_user_id is 'bob'"):
+        agent.invoke({"messages": QUESTION}, {"configurable": {"user_id": "ann", "langgraph_auth_user_id": "bob"}})
+
+    def scope_of(run: dict[str, Any]) -> Scope:
+        return Scope(tenant=run["org_id"], user=run["user_id"])
+
+    chosen = create_agent(Rules(), middleware=[MemoryMiddleware(memory, scope=scope_of)], context_schema=Context)
+    chosen.invoke({"messages": QUESTION}, run_of("ann"), context=Context("cleo"))
+    assert Scope(tenant="acme", user="cleo") in memory.scopes()
+    broken = with_memory(memory, Rules(), scope=lambda run: "ann")  # type: ignore[arg-type,return-value]
+    with pytest.raises(InvalidInput, match="it must return a Scope"):
+        broken.invoke([HumanMessage("Hello")], run_of("ann"))
+
+
+def test_items_of_a_store_are_in_no_users_prompt(memory: Memory) -> None:
+    store, rules = ZettelStore(memory), Rules()
+    store.put(BOB, "safe", {"text": "The code of Bob's safe is 4711."})
+    agent = create_agent(rules, memory_tools(memory), middleware=[MemoryMiddleware(memory)], store=store)
+    answer = agent.invoke({"messages": [("user", "What is the code of Bob's safe?")]}, run_of("ann", "t1"))
+    assert "4711" not in str(answer) + str(rules.read)
+    assert store.get(BOB, "safe").value == {"text": "The code of Bob's safe is 4711."}  # type: ignore[union-attr]
+
+
+@needs_async_config
+def test_the_middleware_recalls_and_remembers(memory: Memory) -> None:
+    memory.add("Ann is allergic to walnuts.", speaker="Ben", occurred_at="2024-05-01", scope=USER_ANN)
+    rules = Rules(answer="Ann is allergic to walnuts. I shall tell the cook.")
+    middleware = MemoryMiddleware(memory)
+    agent = create_agent(rules, memory_tools(memory), middleware=[middleware], system_prompt="Be kind.")
+    result = agent.invoke({"messages": QUESTION}, run_of("ann", "t1"))
+    assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
+    (first, _), (second, *_) = rules.read
+    assert first.content.startswith("Be kind.\n\n# Memory")
+    assert "Ben: Ann is allergic to walnuts." in first.content
+    assert second.content == "Be kind."  # the tool's answer contains the memory
+    asyncio.run(agent.ainvoke({"messages": [*result["messages"], ("user", "Thanks.")]}, run_of("ann", "t1")))
+    assert stored_notes(memory, USER_ANN) == [
         ("Ben", "Ann is allergic to walnuts.", None),
         ("user", "What is Ann allergic to?", "t1"),
         ("assistant", "I shall tell the cook.", "t1"),
+        ("user", "Thanks.", "t1"),  # the answer repeats a memory
     ]
     with pytest.raises(InvalidInput, match="is too small"):
-        MemoryHooks(memory, max_tokens=1)
+        MemoryMiddleware(memory, max_tokens=1)
+    with pytest.raises(InvalidInput, match="is not a Scope"):
+        MemoryMiddleware(memory, scope="ann")  # type: ignore[arg-type]
 
 
-def test_hooks_accept_a_state_that_is_not_a_mapping(memory: Memory) -> None:
-    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-    from pydantic import BaseModel
-
-    class State(BaseModel):
-        messages: list[AnyMessage]
-
-    memory.add("Ann is allergic to walnuts.", speaker="Ben")
-    hooks = MemoryHooks(memory, session="s")
-    question_message = HumanMessage("What is Ann allergic to?", id="h1")
-    assert "walnuts" in hooks.before.invoke(State(messages=[question_message]), {})["llm_input_messages"][0].content
-    hooks.after.invoke(State(messages=[question_message, AIMessage("I shall tell the cook.")]), {})
-    assert [note.content for note in memory.list().notes][1:] == ["What is Ann allergic to?", "I shall tell the cook."]
+def test_the_same_thread_of_two_users_is_two_conversations(memory: Memory) -> None:
+    agent = create_agent(Rules(), middleware=[MemoryMiddleware(memory)])
+    for user in ("ann", "bob"):
+        agent.invoke({"messages": [("user", "I have moved.")]}, run_of(user, "t1"))
+    for scope in (USER_ANN, USER_BOB):
+        assert stored_notes(memory, scope)[0] == ("user", "I have moved.", "t1")
 
 
-def test_the_after_hook_alone_stores_the_answer(memory: Memory) -> None:
-    from langchain_core.messages import AIMessage, HumanMessage
+def test_a_failing_model_does_not_lose_the_message_and_a_retry_stores_it_once(memory: Memory) -> None:
+    class Failing(Rules):
+        def _generate(self, *arguments: Any, **more: Any) -> Any:
+            raise ConnectionError("no network")
 
-    state = {"messages": [HumanMessage("Hello"), AIMessage("Hello, I am here.")]}
-    MemoryHooks(memory, session="s").after.invoke(state, {"configurable": {"thread_id": "t"}})
-    assert [(note.content, note.session) for note in memory.list().notes] == [("Hello, I am here.", "s")]
-
-
-def test_the_after_hook_alone_stores_no_recalled_memories(memory: Memory) -> None:
-    from langchain_core.messages import AIMessage, HumanMessage
-
-    memory.add("Ann is allergic to walnuts.", speaker="Ben")
-    answer = AIMessage("Ann is allergic to walnuts. I shall tell the cook.")
-    state = {"messages": [HumanMessage("What is Ann allergic to?\0"), answer]}
-    MemoryHooks(memory, session="s").after.invoke(state, {})
-    assert [note.content for note in memory.list().notes][1:] == ["I shall tell the cook."]
+    middleware = MemoryMiddleware(memory)
+    failing, working = (create_agent(model, middleware=[middleware]) for model in (Failing(), Rules()))
+    for agent, raises in ((failing, True), (failing, True), (working, False)):
+        with pytest.raises(ConnectionError) if raises else nullcontext():
+            agent.invoke({"messages": QUESTION}, run_of("ann", "t1"))
+    assert [content for _, content, _ in stored_notes(memory, USER_ANN)] == [
+        "What is Ann allergic to?", "I shall tell the cook."
+    ]  # fmt: skip
 
 
-def test_hooks_preserve_the_system_message(memory: Memory) -> None:
-    from langchain_core.messages import HumanMessage, SystemMessage
+@needs_async_config
+def test_a_model_with_a_memory_works_in_a_graph(memory: Memory) -> None:
+    memory.add("Ann is allergic to walnuts.", speaker="Ben", scope=USER_ANN)
+    rules = Rules()
+    model = with_memory(memory, rules, user="Ann", assistant="cook")
 
-    memory.add("Ann is allergic to walnuts.", speaker="Ben")
+    def sync_node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [model.invoke(state["messages"])]}  # LangGraph passes the config on
+
+    async def async_node(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"], config)]}
+
+    for node, thread in ((sync_node, "t1"), (async_node, "t2")):
+        rules.answer = f"I shall tell the cook in {thread}."
+        graph = StateGraph(MessagesState).add_node("chat", node).add_edge(START, "chat").compile()
+        answer = asyncio.run(graph.ainvoke({"messages": QUESTION}, run_of("ann", thread)))
+        assert "Ben: Ann is allergic to walnuts." in rules.system()
+        assert [message.type for message in answer["messages"]] == ["human", "ai"]
+    assert stored_notes(memory, USER_ANN)[1:] == [
+        ("Ann", "What is Ann allergic to?", "t1"), ("cook", "I shall tell the cook in t1.", "t1"),
+        ("Ann", "What is Ann allergic to?", "t2"), ("cook", "I shall tell the cook in t2.", "t2"),
+    ]  # fmt: skip
+
+
+def test_a_model_with_a_memory_preserves_the_system_message(memory: Memory) -> None:
+    memory.add("Ann is allergic to walnuts.", speaker="Ben", scope=USER_ANN)
+    rules = Rules()
     parts: list[str | dict[str, Any]] = [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}]
-    state = {"messages": [SystemMessage(parts, id="s1", name="rules"), HumanMessage("What is Ann allergic to?")]}
-    system, _ = MemoryHooks(memory).before.invoke(state, {})["llm_input_messages"]
+    messages = [SystemMessage(parts, id="s1", name="rules"), HumanMessage("What is Ann allergic to?")]
+    with_memory(memory, rules).invoke(messages, run_of("ann"))
+    system, _ = rules.read[-1]
     assert (system.id, system.name, system.content[:1]) == ("s1", "rules", parts)
     assert "walnuts" in system.content[1]["text"]
-    assert state["messages"][0].content == parts
+    assert messages[0].content == parts
+
+
+@pytest.mark.anyio
+async def test_the_middleware_works_with_an_async_memory(tmp_path: Path) -> None:
+    async with AsyncMemory(tmp_path / "zettel.db") as memory:
+        middleware = [MemoryMiddleware(memory)]
+        agent = create_agent(Rules(), memory_tools(memory), middleware=middleware, context_schema=Context)
+        await agent.ainvoke({"messages": QUESTION}, run_of("ann", "t1"), context=Context("ann"))
+        assert [note.content for note in (await memory.list(scope=USER_ANN)).notes] == [
+            "What is Ann allergic to?", "I shall tell the cook."
+        ]  # fmt: skip
 
 
 def test_the_example_prints_its_answers(run_example: Callable[..., str], agent: AgentServer) -> None:
     assert run_example(CHECKOUT / "examples" / "agents_langgraph.py").splitlines() == [
-        "Remember: Ann is allergic to walnuts.",
+        "ann: Remember: I am allergic to walnuts.",
         "  Noted.",
-        "What is Ann allergic to?",
-        "  Ann is allergic to walnuts.",
-        "Is Ann allergic to anything?",
-        "  Ann is allergic to walnuts.",
+        "ann: What am I allergic to?",
+        "  I am allergic to walnuts.",
+        "bob: What am I allergic to?",
+        "  I do not know.",
+        "ann: Am I allergic to anything?",
+        "  I am allergic to walnuts.",
+        "bob: Where do I live?",
+        "  I have no tools.",
         "stored by the run: {'text': 'Ann was here.'}",
     ]
-    assert len(agent.requests) == 5
+    assert len(agent.requests) == 8

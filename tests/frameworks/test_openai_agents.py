@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,7 +24,7 @@ from openai import AsyncOpenAI
 
 from tests.agent_server import AgentServer
 from tests.frameworks.known import ANN, BOB, CHECKOUT
-from zettel import AsyncMemory, Memory
+from zettel import AsyncMemory, Memory, Scope
 from zettel.errors import InvalidInput
 from zettel.integrations.openai_agents import ZettelSession, memory_tools
 
@@ -135,6 +136,35 @@ def test_a_tool_returns_errors(memory: Memory) -> None:
     assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
         "search_memories", "query_memories", "get_memory", "memory_history"
     ]  # fmt: skip
+
+
+@dataclass
+class User:
+    user_id: str | None
+    login: str = "bob"
+
+
+def test_the_context_of_a_run_names_the_user(tmp_path: Path, agent: AgentServer) -> None:
+    def search(memory: Memory, context: Any, **options: Any) -> str:
+        bot = helper(agent, tools=memory_tools(memory, **options))
+        return str(Runner.run_sync(bot, "Whose safe is green?", context=context, run_config=QUIET).final_output)
+
+    with Memory(tmp_path / "zettel.db") as memory:
+        for user in ("ann", "bob"):
+            memory.add(f"The safe of {user} is green.", scope=Scope(user=user))
+        for context in (User("bob"), {"user_id": "bob"}):
+            assert search(memory, context) == "The safe of bob is green."
+        assert search(memory, User("ann"), scope=ANN) == search(memory, None, scope=ANN) == "The safe of ann is green."
+        by_login = search(memory, User("ann"), scope=lambda run: Scope(user=run.context.login))
+        assert by_login == "The safe of bob is green."
+        assert search(memory, None) == search(memory, {}) == "I do not know."
+        for user, scope, error_text in (
+            (None, None, "no user: set context.user_id"),
+            ("", None, "must be the id of a user"),
+            ("bob", ANN, "two users in one run"),
+        ):
+            with pytest.raises(Exception, match=error_text):
+                search(memory, User(user), scope=scope)
 
 
 # ------------------------------------------------------------------------------------------------------ the interface

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -86,7 +87,7 @@ def openai_agents(memory: Memory, contents: list[str]) -> Pair:
     from zettel.integrations.openai_agents import memory_tools
 
     memory.add_many([{"content": text} for text in contents])
-    context: Any = None
+    context: Any = SimpleNamespace(context=None)
     (search,) = (tool for tool in memory_tools(memory) if tool.name == "search_memories")
     return (
         lambda question: search.on_invoke_tool(context, json.dumps({"query": question, "limit": K})),
@@ -98,7 +99,7 @@ def pydantic_ai(memory: Memory, contents: list[str]) -> Pair:
     from zettel.integrations.pydantic_ai import ZettelToolset
 
     memory.add_many([{"content": text} for text in contents])
-    toolset, unused = ZettelToolset[None](memory), cast(Any, None)
+    toolset, unused = ZettelToolset[None](memory), cast(Any, SimpleNamespace(deps=None))
     return (
         lambda question: toolset.call_tool("search_memories", {"query": question, "limit": K}, unused, unused),
         lambda question: memory.search(question, K, log=False),
@@ -117,6 +118,42 @@ def adk(memory: Memory, contents: list[str]) -> Pair:
     )
 
 
+def strands(memory: Memory, contents: list[str]) -> Pair:
+    from zettel.integrations.strands import ZettelMemoryStore
+
+    memory.add_many([{"content": text} for text in contents])
+    store = ZettelMemoryStore(memory, max_search_results=K)
+    return store.search, lambda question: memory.search(question, K, log=False)
+
+
+def agno(memory: Memory, contents: list[str]) -> Pair:
+    from zettel.integrations.agno import ZettelLearning
+
+    memory.add_many([{"content": text} for text in contents])
+    (search,) = (tool for tool in ZettelLearning(memory, scope=lambda run: memory.scope).get_tools()
+                 if tool.name == "search_memories")  # fmt: skip
+    return (
+        lambda question: search.entrypoint(query=question, limit=K),
+        lambda question: memory.search(question, K, log=False),
+    )
+
+
+def agent_framework(memory: Memory, contents: list[str]) -> Pair:
+    from agent_framework import AgentSession, SessionContext
+
+    from zettel.integrations.agent_framework import ZettelContextProvider
+
+    memory.add_many([{"content": text} for text in contents])
+    session, context = AgentSession(), SessionContext(input_messages=[])
+    provider = ZettelContextProvider(memory, scope=lambda session: memory.scope)
+    asyncio.run(provider.before_run(agent=cast(Any, None), session=session, context=context, state={}))
+    (search,) = (tool for tool in context.tools if tool.name == "search_memories")
+    return (
+        lambda question: search.invoke(arguments={"query": question, "limit": K}),
+        lambda question: memory.search(question, K, log=False),
+    )
+
+
 PAIRS: dict[str, Callable[[Memory, list[str]], Pair]] = {
     "langgraph": langgraph,
     "llamaindex": llamaindex,
@@ -125,6 +162,9 @@ PAIRS: dict[str, Callable[[Memory, list[str]], Pair]] = {
     "openai-agents": openai_agents,
     "pydantic-ai": pydantic_ai,
     "adk": adk,
+    "strands": strands,
+    "agno": agno,
+    "agent-framework": agent_framework,
 }
 """Searches by framework."""
 

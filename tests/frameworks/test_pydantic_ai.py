@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 
 from tests.agent_server import AgentServer
 from tests.frameworks.known import ANN, BOB, CHECKOUT
-from zettel import AsyncMemory, Memory
+from zettel import AsyncMemory, Memory, Scope
 from zettel.errors import InvalidInput
 from zettel.integrations.pydantic_ai import ZettelToolset
 from zettel.integrations.tools import MemoryTools
@@ -89,6 +90,40 @@ def test_the_scope_can_be_chosen_for_each_run(memory: Memory) -> None:
     assert [[memory_item["text"] for memory_item in answer["memories"]] for answer in answers] == [
         ["The key of ann is under the mat."], ["The key of bob is under the mat."]
     ]  # fmt: skip
+
+
+@dataclass
+class Deps:
+    user_id: str | None
+    login: str = "bob"
+
+
+def test_the_deps_of_a_run_name_the_user(tmp_path: Path) -> None:
+    def run(memory: Memory, deps: Any, **options: Any) -> tuple[Any, str]:
+        model = calling(("search_memories", {"query": "Whose safe is green?"}))
+        toolset: ZettelToolset[Any] = ZettelToolset(memory, **options)
+        result = Agent(model, toolsets=[toolset], deps_type=object).run_sync("Whose safe is green?", deps=deps)
+        instructions = [getattr(message, "instructions", None) or "" for message in result.all_messages()]
+        return [found["text"] for found in json.loads(result.output)["memories"]], "".join(instructions)
+
+    with Memory(tmp_path / "zettel.db") as memory:
+        for user in ("ann", "bob"):
+            id = memory.add(f"The safe of {user} is green.", scope=Scope(user=user))
+            memory.update(id, tags=["pinned"], scope=Scope(user=user))
+        for deps in (Deps("bob"), {"user_id": "bob"}):
+            found, instructions = run(memory, deps)
+            assert found == ["The safe of bob is green."]
+            assert "safe of bob" in instructions
+            assert "safe of ann" not in instructions
+        found, _ = run(memory, Deps("ann"), scope=lambda run: Scope(user=run.deps.login))
+        assert found == ["The safe of bob is green."]
+        assert run(memory, None) == ([], "")
+        assert run(memory, Deps(None), scope=ANN)[0] == ["The safe of ann is green."]
+        for deps, error_text in ((Deps(None), "no user: set deps.user_id"), (Deps(" "), "must be the id of a user")):
+            with pytest.raises(InvalidInput, match=error_text):
+                run(memory, deps)
+        with pytest.raises(InvalidInput, match=r"two users in one run: deps.user_id is 'bob', the scope of the memory"):
+            run(memory, Deps("bob"), scope=ANN)
 
 
 def test_tool_errors_do_not_end_a_run(memory: Memory) -> None:

@@ -17,10 +17,12 @@ from tests.frameworks.known import CHECKOUT, ENVIRONMENTS, FRAMEWORKS
 
 pytestmark = pytest.mark.integration
 
-COMMON = ["tests/frameworks/test_pages.py", "tests/frameworks/test_overhead.py"]
+COMMON = [f"tests/frameworks/test_{name}.py" for name in ("pages", "overhead", "two_users")]
 
 _RATIO = re.compile(r"^([\w-]+): [\d.]+ ms, Memory\.search [\d.]+ ms, ([\d.]+) times$", re.MULTILINE)
 """A line that tests/frameworks/test_overhead.py prints."""
+_TWO_USERS = re.compile(r"^([\w-]+), two users at once: (\d+) calls, (\d+) of \d+ items of the other$", re.MULTILINE)
+"""A line that tests/frameworks/two_users.py prints."""
 
 
 def test_each_framework_has_two_environments_a_page_and_an_example() -> None:
@@ -62,3 +64,5 @@ def test_the_adapter_tests_pass_in_each_environment(
     assert re.search(r"\b\d+ passed", process.stdout, re.MULTILINE), process.stdout
     for name, ratio in _RATIO.findall(process.stdout):
         record_property(f"{name}, search over Memory.search", float(ratio))
+    for name, calls, others in _TWO_USERS.findall(process.stdout):
+        record_property(f"{name}, items of the other user in {calls} calls", int(others))

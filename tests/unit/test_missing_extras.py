@@ -20,12 +20,16 @@ from zettel.scoring.network_fit import Judged, fit_calibration
     ("module", "package", "extra"),
     [
         ("langgraph", "langgraph.store.base", "langgraph"),
+        ("langgraph", "langchain.agents.middleware", "langgraph"),
         ("llamaindex", "llama_index.core", "llamaindex"),
         ("crewai", "crewai", "crewai"),
         ("autogen", "autogen_core", "autogen"),
         ("openai_agents", "agents", "openai-agents"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("adk", "google.adk.memory.base_memory_service", "adk"),
+        ("strands", "strands.memory", "strands"),
+        ("agent_framework", "agent_framework", "agent-framework"),
+        ("agno", "agno.learn.stores.protocol", "agno"),
     ],
 )
 def test_adapters_name_a_missing_extra(module: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,9 +27,10 @@ from zettel.core.arguments import checked, require_storable
 from zettel.integrations.conversation_turns import report_answer
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.recalled_text import MIN_WORDS, RecalledNotes, normalized, only_repeats
+from zettel.integrations.run_scope import ScopedTools
 from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.integrations.tool_answers import CAUTION
-from zettel.integrations.tools import READ_TOOLS, MemoryTools, Tool
+from zettel.integrations.tools import READ_TOOLS, Tool
 from zettel.model import Event, Hit, Scope
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ RECALLING_TOOLS = READ_TOOLS | {"load_memory"}
 SEARCHES = 20
 """Searches of a scope whose use is reported when the session is stored, the most recent ones."""
 SCOPES = 100
-"""Scopes whose recalled notes and tools are cached, the most recent ones."""
+"""Scopes whose recalled notes are cached, the most recent ones."""
 
 
 class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
@@ -157,8 +158,8 @@ def memory_tools(memory: AnyMemory, *, read_only: bool = False) -> list[BaseTool
 
     They work on the scope of the app and user of the calling session.
     """
-    scopes = _ScopedTools(memory, read_only)
-    return [_Tool(tool, scopes) for tool in MemoryTools(memory, read_only=read_only)]
+    scoped = ScopedTools(memory, read_only=read_only)
+    return [_Tool(tool, memory, scoped) for tool in scoped.tools]
 
 
 def scope_of(memory: AnyMemory, app_name: str, user_id: str) -> Scope:
@@ -170,23 +171,10 @@ def scope_of(memory: AnyMemory, app_name: str, user_id: str) -> Scope:
     return Scope(tenant=memory.scope.tenant, user=user_id, agent=app_name)
 
 
-class _ScopedTools:
-    """Creates and caches the tools of each scope."""
-
-    def __init__(self, memory: AnyMemory, read_only: bool) -> None:
-        self._memory, self._read_only = memory, read_only
-        self._cache: LRUCache[Scope, MemoryTools] = LRUCache(SCOPES)
-
-    def of_session(self, context: ToolContext) -> MemoryTools:
-        session = context.session
-        scope = scope_of(self._memory, session.app_name, session.user_id)
-        return self._cache.setdefault(scope, MemoryTools(self._memory, scope=scope, read_only=self._read_only))
-
-
 class _Tool(BaseTool):  # type: ignore[misc]
-    def __init__(self, tool: Tool, scopes: _ScopedTools) -> None:
+    def __init__(self, tool: Tool, memory: AnyMemory, scoped: ScopedTools) -> None:
         super().__init__(name=tool.name, description=tool.description)
-        self._tool, self._scopes = tool, scopes
+        self._tool, self._memory, self._scoped = tool, memory, scoped
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(
@@ -194,7 +182,9 @@ class _Tool(BaseTool):  # type: ignore[misc]
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
-        return await self._scopes.of_session(tool_context).acall(self._tool.name, args)
+        session = tool_context.session
+        scope = scope_of(self._memory, session.app_name, session.user_id)
+        return await self._scoped.of(scope).acall(self._tool.name, args)
 
 
 async def _add_new(entries: Iterable[tuple[str | None, Event]], scope: Scope, memory: AsyncMemory) -> None:

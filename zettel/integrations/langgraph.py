@@ -1,7 +1,7 @@
-"""LangGraph: a ``BaseStore`` on a memory, tools for agents, and hooks around a model.
+"""LangGraph: a ``BaseStore`` on a memory, tools and a middleware for agents, and models with a memory.
 
 ``zettel.integrations.langgraph_items`` maps items to events and notes. ``zettel.integrations.langgraph_agents`` defines
-``memory_tools`` and ``MemoryHooks``.
+``memory_tools``, ``MemoryMiddleware`` and ``with_memory``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from zettel.errors import InvalidInput, MissingExtra, NotFound
 
 try:
+    import langchain.agents.middleware  # noqa: F401
     from langgraph.store.base import (
         BaseStore,
         GetOp,
@@ -35,8 +36,9 @@ except ModuleNotFoundError as error:
 from zettel.async_memory import AsyncMemory
 from zettel.integrations.json_values import json_value
 from zettel.integrations.keyed_items import KeyedItems
-from zettel.integrations.langgraph_agents import MemoryHooks as MemoryHooks
+from zettel.integrations.langgraph_agents import MemoryMiddleware as MemoryMiddleware
 from zettel.integrations.langgraph_agents import memory_tools as memory_tools
+from zettel.integrations.langgraph_agents import with_memory as with_memory
 from zettel.integrations.langgraph_items import (
     EXPIRING,
     TTL,
@@ -66,10 +68,11 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
     """One scope of a ``Memory`` or ``AsyncMemory`` as LangGraph's store.
 
     Each ``put`` is a new version of one note, so that ``history`` and ``revert`` work on items; ``delete`` destroys all
-    versions. Queries are ranked like ``Memory.search``. ``index`` may list the ``fields`` to search, as paths; the
-    memory's embedder makes the vectors. ``ttl`` is LangGraph's config: ``sweep_ttl`` destroys expired items, and the
-    next call after ``sweep_interval_minutes`` does the same. With an ``AsyncMemory`` only the async methods work.
-    Raises ``InvalidInput``.
+    versions. Queries are ranked like ``Memory.search``. Namespaces separate users, so put the user into them; tools and
+    middleware, which work on the scopes of users, do not see these items. ``index`` may list the ``fields`` to search,
+    as paths; the memory's embedder makes the vectors. ``ttl`` is LangGraph's config: ``sweep_ttl`` destroys expired
+    items, and the next call after ``sweep_interval_minutes`` does the same. With an ``AsyncMemory`` only the async
+    methods work. Raises ``InvalidInput``.
     """
 
     supports_ttl = True

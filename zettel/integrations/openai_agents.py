@@ -26,9 +26,10 @@ from zettel.integrations.conversation_turns import report_answer
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.note_access import delete_existing
 from zettel.integrations.recalled_text import only_repeats
+from zettel.integrations.run_scope import RunScope, ScopedTools, ScopeOfRun, user_field
 from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
 from zettel.integrations.tool_answers import as_json
-from zettel.integrations.tools import READ_TOOLS, MemoryTools, Tool
+from zettel.integrations.tools import READ_TOOLS, Tool
 from zettel.integrations.whole_events import parts_of
 from zettel.model import Event, Note, Scope, Source
 from zettel.transcripts.parsing.content_blocks import content_of, parsed
@@ -138,17 +139,25 @@ class ZettelSession:
 
 
 def memory_tools(
-    memory: AnyMemory, *, scope: Scope | None = None, session: str | None = None, read_only: bool = False
+    memory: AnyMemory, *, scope: ScopeOfRun | None = None, session: str | None = None, read_only: bool = False
 ) -> list[FunctionTool]:
-    """Return the tools of ``MemoryTools`` as SDK tools: ``Agent(..., tools=memory_tools(memory))``."""
-    return [_tool(tool) for tool in MemoryTools(memory, scope=scope, session=session, read_only=read_only)]
+    """Return the tools of ``MemoryTools`` as SDK tools: ``Agent(..., tools=memory_tools(memory))``.
 
+    If the context of a run has a field ``user_id``, it is the user of the scope. ``scope`` is the scope without that
+    user, the scope of one user, or a function that takes the ``ToolContext``. A context with an empty ``user_id``, or
+    with another user than the scope, raises ``InvalidInput`` in the run.
+    """
+    scopes = RunScope.for_memory(memory, scope)
+    scoped = ScopedTools(memory, read_only=read_only)
 
-def _tool(tool: Tool) -> FunctionTool:
-    async def invoke(context: ToolContext[Any], arguments: str) -> str:
-        return as_json(await tool.acall(arguments))
+    def tool_of(tool: Tool) -> FunctionTool:
+        async def invoke(context: ToolContext[Any], arguments: str) -> str:
+            user = user_field(context.context, "context")
+            return as_json(await scoped.of(scopes.of(context, user), session).acall(tool.name, arguments))
 
-    return FunctionTool(tool.name, tool.description, tool.parameters, invoke, strict_json_schema=False)
+        return FunctionTool(tool.name, tool.description, tool.parameters, invoke, strict_json_schema=False)
+
+    return [tool_of(tool) for tool in scoped.tools]
 
 
 def _event_of(item: object, session: str, now: datetime) -> Event:

@@ -16,8 +16,8 @@ except ModuleNotFoundError as error:
     raise MissingExtra("the toolset for Pydantic AI", "pydantic-ai") from error
 
 from zettel.integrations.core_memory import CORE_TOKENS, acore
+from zettel.integrations.run_scope import RunScope, ScopedTools, ScopeOfRun, user_field
 from zettel.integrations.sync_or_async import AnyMemory
-from zettel.integrations.tools import MemoryTools
 from zettel.model import Scope
 
 RETRIES = 1
@@ -27,7 +27,11 @@ ANY_OBJECT = SchemaValidator(core_schema.dict_schema(keys_schema=core_schema.str
 
 
 class ZettelToolset(AbstractToolset[AgentDepsT]):  # type: ignore[misc]
-    """The tools of one scope of a ``Memory`` or ``AsyncMemory``: ``Agent(..., toolsets=[this])``, or for one run.
+    """The tools of a ``Memory`` or ``AsyncMemory``: ``Agent(..., toolsets=[this])``, or for one run.
+
+    If the ``deps`` of a run have a field ``user_id``, it is the user of the scope. ``scope`` is the scope without that
+    user, the scope of one user, or a function that takes the ``RunContext``. Deps with an empty ``user_id``, or with
+    another user than the scope, raise ``InvalidInput`` in the run.
 
     ``session`` is the session of added events; ``read_only`` leaves out the tools that change the memory. The agent's
     instructions contain the core memory in at most ``core_tokens``; 0 leaves it out. A model may retry a call with
@@ -38,7 +42,7 @@ class ZettelToolset(AbstractToolset[AgentDepsT]):  # type: ignore[misc]
         self,
         memory: AnyMemory,
         *,
-        scope: Scope | None = None,
+        scope: ScopeOfRun | None = None,
         session: str | None = None,
         read_only: bool = False,
         core_tokens: int = CORE_TOKENS,
@@ -47,9 +51,10 @@ class ZettelToolset(AbstractToolset[AgentDepsT]):  # type: ignore[misc]
     ) -> None:
         if core_tokens < 0:
             raise InvalidInput(f"core_tokens={core_tokens}: use 0 or more")
-        self._tools = MemoryTools(memory, scope=scope, session=session, read_only=read_only)
+        self._scope = RunScope.for_memory(memory, scope)
+        self._tools = ScopedTools(memory, read_only=read_only)
         self._memory = memory
-        self._scope = scope
+        self._session = session
         self._core_tokens = core_tokens
         self._max_retries = max_retries
         self._id = id
@@ -70,17 +75,20 @@ class ZettelToolset(AbstractToolset[AgentDepsT]):  # type: ignore[misc]
                 max_retries=self._max_retries,
                 args_validator=ANY_OBJECT,
             )
-            for tool in self._tools
+            for tool in self._tools.tools
         }
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
     ) -> dict[str, Any]:
         """Return the tool's answer. An error is returned as ``{"error": …}``, so that it does not end the run."""
-        return await self._tools.acall(name, tool_args)
+        return await self._tools.of(self._scope_of(ctx), self._session).acall(name, tool_args)
 
     async def get_instructions(self, ctx: RunContext[AgentDepsT]) -> str | None:
         """Return the current core memory; called before each request to the model."""
         if not self._core_tokens:
             return None
-        return await acore(self._memory, self._core_tokens, scope=self._scope) or None
+        return await acore(self._memory, self._core_tokens, scope=self._scope_of(ctx)) or None
+
+    def _scope_of(self, ctx: RunContext[AgentDepsT]) -> Scope:
+        return self._scope.of(ctx, user_field(ctx.deps, "deps"))

@@ -41,7 +41,8 @@ class Tool:
     """One tool: its description for a model, and the functions that run it.
 
     ``parameters`` is a JSON schema. ``call`` takes the arguments as a dict or as JSON text and returns a dict of JSON
-    values; ``acall`` is the async version. A failed call returns a dict with the single key ``error``.
+    values; ``acall`` is the async version. A failed call returns a dict with the single key ``error``. The tool itself
+    is a function of keyword arguments, for frameworks that take functions: ``tool(query="What does Ann eat?")``.
     """
 
     name: str
@@ -51,6 +52,9 @@ class Tool:
     destroys: bool
     call: Callable[[Mapping[str, Any] | str], Answer]
     acall: Callable[[Mapping[str, Any] | str], Awaitable[Answer]]
+
+    def __call__(self, **arguments: Any) -> Answer:
+        return self.call(arguments)
 
 
 class MemoryTools:
