@@ -19,6 +19,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra("the memory for Strands Agents", "strands") from error
 
 from zettel.core.arguments import checked
+from zettel.core.messages import text_of
 from zettel.integrations.conversation_turns import RecalledContext, report_answer
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.note_access import event_fields
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from strands.types.tools import AgentTool, ToolResult, ToolUse
 
     from zettel.async_memory import AsyncMemory
-from zettel.core.messages import text_of
 
 _ADAPTER = Adapter("strands")
 HITS = 5
