@@ -72,7 +72,9 @@ class Agent(NamedTuple):
         )  # fmt: skip
 
     def answer(self, event: str, context: str) -> str:
-        """Return the text for stdout that adds ``context`` to the agent's context; "" for no context."""
+        """Return the text for stdout that adds ``context`` to the agent's context; "" if there is nothing to add."""
+        if event == "beforeSubmitPrompt":
+            return json.dumps({"continue": True})
         if not context:
             return ""
         if self is CURSOR:

@@ -23,15 +23,17 @@ START_TOKENS, PROMPT_TOKENS = 800, 400
 CORE_SHARE, SESSION_SHARE = 0.4, 0.3
 """Largest shares of START_TOKENS for the core memory and for the last session."""
 MIN_SCORE = 0.35
-"""The lowest score of a hit that is worth a place in the context of a prompt."""
+"""The lowest score of a hit for a prompt: see docs/how-to/coding-agents.md for what it lets through."""
 HITS = 5
 """Memories for one prompt at most."""
 MIN_WORDS = 3
 """Words of a prompt from which it is a question to the memory: "go on" is not."""
 MAX_QUESTION = 1_000
 """Characters of a prompt that are searched: its beginning and its end, as logs are often pasted between them."""
-STATEMENTS = 60
-"""The latest messages of people that are read for statements."""
+WANTED = "What are the rules, conventions, preferences and decisions of this project?"
+"""The question that selects the statements for a new session."""
+STATEMENTS = 40
+"""Messages of people that are read for statements."""
 STATEMENT_WORDS, STATEMENT_CHARS = 4, 240
 """Fewest words and most characters of a statement."""
 
@@ -42,10 +44,11 @@ NOTICE = (
 )
 
 
-async def session_memory(memory: AsyncMemory, scope: Scope, session: str | None) -> str:
-    """Return the memory for a new session: the core memory, the last session, and statements of people, newest first.
+async def session_memory(memory: AsyncMemory, scope: Scope, session: str | None, search: str) -> str:
+    """Return the memory for a new session: the core memory, the last session, and rules and facts that people stated.
 
-    Turns of ``session`` itself are left out. Returns "" if there is nothing.
+    Turns of ``session`` itself are left out. ``search`` is the command that searches for more. Returns "" if there is
+    nothing.
     """
     sections = [await acore(memory, int(CORE_SHARE * START_TOKENS), scope=scope)]
     latest = await memory.query(group_by=["session"], order="-last", limit=2, scope=scope)
@@ -55,17 +58,18 @@ async def session_memory(memory: AsyncMemory, scope: Scope, session: str | None)
         sections.append(text.replace("## Last turns", LAST_SESSION))
     used = estimate_tokens("\n\n".join(sections))
     sections.append(await _statements(memory, scope, {session, last}, START_TOKENS - used))
-    return quoted("\n\n".join(filter(None, sections)))
+    text = "\n\n".join(filter(None, sections))
+    return quoted(f"{text}\n\nTo search for more: {search}") if text.strip() else ""
 
 
 async def _statements(memory: AsyncMemory, scope: Scope, left_out: set[object], max_tokens: int) -> str:
-    found = await memory.query(role="user", order="-arrival", limit=STATEMENTS, scope=scope)
+    hits = await memory.search(WANTED, k=STATEMENTS, role="user", current_only=True, log=False, scope=scope)
     lines = [STATED]
     seen: set[tuple[str, ...]] = set()
-    for note in found.notes:
+    for note in (hit.note for hit in hits):
         text = " ".join(note.content.split())
         is_statement = len(text.split()) >= STATEMENT_WORDS and not is_question(text) and not is_filler(text, "user")
-        if not is_statement or note.session in left_out or note.valid_to is not None or is_on_probation(note):
+        if not is_statement or note.session in left_out or is_on_probation(note):
             continue
         line = f"- {note.occurred_at:%Y-%m-%d}: {_clipped(text)}" if note.occurred_at else f"- {_clipped(text)}"
         if normalized(text) not in seen and estimate_tokens("\n".join([*lines, line])) <= max_tokens:
@@ -79,10 +83,14 @@ async def prompt_memory(memory: AsyncMemory, scope: Scope, prompt: str, session:
     question = prompt.strip()
     if len(question) > MAX_QUESTION:
         question = f"{question[: MAX_QUESTION // 2]}\n{question[-MAX_QUESTION // 2 :]}"
-    if len(re.findall(r"\w+", question)) < MIN_WORDS:
+    if len(re.findall(r"\w+", question)) < MIN_WORDS or is_filler(question, "user"):
         return ""
     hits = await memory.search(question, k=2 * HITS, min_score=MIN_SCORE, log=False, scope=scope)
-    others = [hit for hit in hits if session is None or hit.note.session != session]
+    said = normalized(question)
+    others = [
+        hit for hit in hits
+        if (session is None or hit.note.session != session) and normalized(hit.note.content) != said
+    ]  # fmt: skip
     return quoted(pack(others[:HITS], PROMPT_TOKENS, omit_flagged=True))
 
 

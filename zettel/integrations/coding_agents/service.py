@@ -16,6 +16,8 @@ import getpass
 import json
 import logging
 import os
+import shlex
+import shutil
 import sys
 import time
 from asyncio import StreamReader, StreamWriter
@@ -95,6 +97,15 @@ def scope_of(hook: Hook, tenant: str | None, user: str | None, is_shared: bool) 
     return Scope(tenant=tenant, user=user or getpass.getuser(), agent=project)
 
 
+def _search_command(request: Request) -> str:
+    """Return the shell command that searches the memory of a request."""
+    scope = request.scope
+    parts = {"--store": request.store, "--tenant": scope.tenant, "--user": scope.user, "--agent": scope.agent}
+    program = ["zettel"] if shutil.which("zettel") else [sys.executable, "-m", "zettel"]
+    options = [word for name, value in parts.items() if value is not None for word in (name, value)]
+    return shlex.join([*program, "search", *options, "QUESTION"])
+
+
 class HookService:
     """Answers events; each store is opened once."""
 
@@ -108,7 +119,7 @@ class HookService:
         hook = request.hook
         memory, capture = await self._memory(request.store)
         if hook.action is Action.START:
-            text = await session_memory(memory, request.scope, hook.session)
+            text = await session_memory(memory, request.scope, hook.session, _search_command(request))
         elif hook.action is Action.PROMPT:
             text = await prompt_memory(memory, request.scope, hook.prompt, hook.session)
         else:
