@@ -168,10 +168,12 @@ def _section_change(path: Path, *, is_installed: bool) -> Change:
     first, last = SECTION
     start, end = text.find(first), text.find(last)
     if is_installed and start < 0:
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        after = f"{text}{gap}{first}\n{_asset('AGENTS.md')}{last}\n"
+        newline = "" if text and not text.endswith("\n") else "\n"  # at the end, as in the file
+        gap = "" if not text else "\n" if newline else "\n\n"
+        after = f"{text}{gap}{first}\n{_asset('AGENTS.md')}{last}{newline}"
     elif not is_installed and 0 <= start < end:
-        after = text[:start].removesuffix("\n") + text[end + len(last) + 1 :]
+        rest = text[end + len(last) :]
+        after = text[:start].removesuffix("\n" if rest.startswith("\n") else "\n\n") + rest.removeprefix("\n")
     else:
         after = text
     return Change(path, before, after if after or (before is not None and is_installed) else None)

@@ -59,7 +59,10 @@ def socket_name() -> str:
 
 
 def ask(folder: str, request: bytes, seconds: float) -> "bytes | None":
-    """Return the answer of the service, or None if none is running. Raises ``OSError``, also after ``seconds``."""
+    """Return the answer of the service, or None if none is running or it ends before it answers.
+
+    Raises ``OSError``, also after ``seconds`` without an answer.
+    """
     from _socket import AF_UNIX, SHUT_WR, SOCK_STREAM, socket
     from posix import chdir
 
@@ -68,10 +71,6 @@ def ask(folder: str, request: bytes, seconds: float) -> "bytes | None":
     try:
         chdir(folder)  # the address of a socket may have about a hundred characters
         connection.connect(socket_name())
-    except (FileNotFoundError, ConnectionRefusedError):
-        connection.close()
-        return None
-    try:
         sent = 0
         while sent < len(request):
             sent += connection.send(request[sent : sent + 65_536])
@@ -79,9 +78,12 @@ def ask(folder: str, request: bytes, seconds: float) -> "bytes | None":
         parts = []
         while part := connection.recv(65_536):
             parts.append(part)
+    except (FileNotFoundError, ConnectionError):
+        return None
     finally:
         connection.close()
-    return b"".join(parts)
+    answer = b"".join(parts)
+    return answer if b"\0" in answer else None
 
 
 def start(folder: str, request: bytes, is_start: bool) -> bytes:

@@ -41,7 +41,8 @@ IDLE_SECONDS = 3_600.0
 """Seconds without a request after which the service ends."""
 LATE_SECONDS = 2.0
 """Seconds after which a transcript is read again: agents may write the last reply after the event."""
-RETRY_SECONDS = 0.1
+RETRY_SECONDS, PASS_ON_SECONDS = 0.1, 60.0
+"""Pause before another attempt to reach a service that starts or ends, and the wait for its answer."""
 DEFAULT_STORE = "~/.zettel/agents.db"
 
 _log = logging.getLogger("zettel.hooks")
@@ -220,14 +221,13 @@ class _Server:
 
     async def _handle(self, reader: StreamReader, writer: StreamWriter) -> None:
         self._open += 1
+        answer = b"\0zettel: the hook failed: see its log\n"  # unless the next line succeeds
         try:
-            writer.write(await self.reply(await reader.read(-1)))
-            await writer.drain()
-        except ConnectionError:  # the agent no longer waits
-            pass
+            answer = await self.reply(await reader.read(-1))
         finally:
-            self._open -= 1
+            writer.write(answer)
             writer.close()
+            self._open -= 1
             self._wait()
 
     def _wait(self) -> None:
@@ -261,9 +261,12 @@ def main() -> int:
     first = sys.stdin.buffer.read()
     with open(f"{socket}.lock", "ab", opener=private) as lock:
         while not _is_locked(lock):  # another service is running, starting or ending
-            if not first or client.ask(os.getcwd(), first, client.START_SECONDS) is not None:
+            if not first or client.ask(os.getcwd(), first, PASS_ON_SECONDS) is not None:
                 return 0
             time.sleep(RETRY_SECONDS)
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n".encode())
+        lock.flush()
         Path(socket).unlink(missing_ok=True)  # of a service that was killed
         asyncio.run(_Server(HookService(), IDLE_SECONDS).run(socket, first))
         Path(socket).unlink(missing_ok=True)
