@@ -124,7 +124,7 @@ def test_what_an_agent_recalled_by_a_tool_is_not_stored_again(tmp_path: Path, ca
 def test_long_tool_texts_keep_their_beginning_and_end(tmp_path: Path) -> None:
     text = "a" * 5_000 + "b" * 5_000
     (result,) = read_claude(tmp_path, claude_line([{"type": "tool_result", "tool_use_id": "t", "content": text}]))
-    assert result.content == "a" * 1_000 + "\n[… 8,000 characters …]\n" + "b" * 1_000
+    assert result.content == "a" * 500 + "\n[… 9,000 characters …]\n" + "b" * 500
     assert shortened("a" * MAX_TOOL_TEXT) == "a" * MAX_TOOL_TEXT
     (said,) = read_claude(tmp_path, claude_line(text))
     assert said.content == text, "people are quoted in full"

@@ -20,7 +20,7 @@ from zettel.transcripts.records import ContentKeys, record, rejected
 
 RECALLED = "zettel-memory"
 """The tag around recalled memory in a prompt, which is never stored again."""
-MAX_TOOL_TEXT = 2_000
+MAX_TOOL_TEXT = 1_000
 """Characters of a text in a tool call or a tool result: its beginning and its end."""
 
 _ADDED = (
