@@ -28,7 +28,7 @@ _ids = itertools.count(1)
 
 
 class Answer(NamedTuple):
-    """What a hook returned: the text for the context of the model, and the seconds it took."""
+    """The result of a hook: the text for the context of the model, the seconds it took, exit status and stderr."""
 
     context: str
     seconds: float

@@ -1,4 +1,4 @@
-"""What hooks recall: the share of prompts that get the memory they need, and of those that get one they do not need."""
+"""Recall by hooks: the share of prompts that get the memory they need, and of those that get one they do not need."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def test_prompts_get_the_memories_they_need(tmp_path: Path) -> None:
         async with await memory_of_sessions(tmp_path / "m.db") as memory:
             return await recalled(memory, PROMPTS[::2]), await recalled(memory, PROMPTS[1::2])
 
-    chosen, held_out = asyncio.run(run())
-    print(chosen, held_out)
-    assert (chosen.needed, chosen.others) == (held_out.needed, held_out.others) == (15, 15)
+    chosen, other_half = asyncio.run(run())
+    print(chosen, other_half)
+    assert (chosen.needed, chosen.others) == (other_half.needed, other_half.others) == (15, 15)
     assert chosen.found >= 14
     assert chosen.false == 0
-    assert held_out.found >= 13
-    assert held_out.false <= 2
+    assert other_half.found >= 13
+    assert other_half.false <= 2
 
 
 @pytest.mark.integration

@@ -163,7 +163,7 @@ def test_hooks_and_imports_store_a_turn_once(home: Path, zettel: Zettel) -> None
 
 
 class TestTrouble:
-    """Whatever happens, the exit status is 0 and the agent goes on; ``CodingAgent`` checks the status."""
+    """In all cases the exit status is 0 and the agent goes on; ``CodingAgent`` checks the status."""
 
     def run(self, home: Path, *arguments: str, data: bytes = b"{}") -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, "-I", "-S", hook.__file__, *arguments]
@@ -197,10 +197,10 @@ class TestTrouble:
 
     def test_a_missing_transcript_is_logged(self, home: Path) -> None:
         store = ("--store", str(home / "agents.db"))
-        here = {"cwd": str(home), "session_id": "s", "transcript_path": str(home / "gone.jsonl")}
+        here = {"cwd": str(home), "session_id": "s", "transcript_path": str(home / "missing.jsonl")}
         self.run(home, "claude-code", "SessionStart", *store, data=json.dumps(here).encode())
         assert self.run(home, "claude-code", "Stop", *store, data=json.dumps(here).encode()).stderr == b""
-        eventually((home / ".zettel" / "hooks" / hook.LOG).read_text, "gone.jsonl")
+        eventually((home / ".zettel" / "hooks" / hook.LOG).read_text, "missing.jsonl")
 
     def test_a_prompt_without_a_service_does_not_wait_for_one(self, home: Path) -> None:
         here = json.dumps({"cwd": str(home), "session_id": "s", "prompt": QUESTION}).encode()

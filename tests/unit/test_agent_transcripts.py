@@ -84,7 +84,7 @@ def test_gemini_turns_are_read_as_the_session_left_them() -> None:
     assert (gates.role, gates.content) == ("user", "The lock has four gates.")
     assert call.payload == {"calls": [{"tool": "read_file", "input": {"file_path": "lock.toml"}, "id": "read_file-1"}]}
     assert (output.role, output.content, output.metadata["tool"]) == ("tool", "gate = 4", "read_file")
-    assert (four.content, thanks.content) == ("lock.toml says four gates too.", "Thanks!")
+    assert (four.content, thanks.content) == ("lock.toml names four gates too.", "Thanks!")
     assert len({gates.external_id, call.external_id, output.external_id, four.external_id}) == 4
     assert [event.content for event in sample("gemini-session.json")] == ["Which quay is ours?", "Quay 7."]
 
@@ -126,8 +126,8 @@ def test_long_tool_texts_keep_their_beginning_and_end(tmp_path: Path) -> None:
     (result,) = read_claude(tmp_path, claude_line([{"type": "tool_result", "tool_use_id": "t", "content": text}]))
     assert result.content == "a" * 500 + "\n[… 9,000 characters …]\n" + "b" * 500
     assert shortened("a" * MAX_TOOL_TEXT) == "a" * MAX_TOOL_TEXT
-    (said,) = read_claude(tmp_path, claude_line(text))
-    assert said.content == text, "people are quoted in full"
+    (prompt,) = read_claude(tmp_path, claude_line(text))
+    assert prompt.content == text, "people are quoted in full"
 
 
 def test_a_damaged_line_is_rejected_and_the_others_are_read(tmp_path: Path) -> None:

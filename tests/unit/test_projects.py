@@ -25,7 +25,7 @@ def test_the_folders_of_a_repository_share_its_name(repository: Path) -> None:
 
 
 def test_a_folder_without_a_repository_is_a_project(tmp_path: Path) -> None:
-    assert project_root(tmp_path / "gone") == tmp_path / "gone"
+    assert project_root(tmp_path / "missing") == tmp_path / "missing"
     assert project_name(str(tmp_path / "a")) != project_name(str(tmp_path / "b"))
 
 

@@ -30,10 +30,11 @@ def connect(
     agents_md: Path | None = AGENTS_MD,
     yes: bool = typer.Option(False, "--yes", "-y", help="Change the files without asking."),
 ) -> None:
-    """Give a coding agent a memory: its hooks recall and store. Shows the changes of its settings and asks first.
+    """Give a coding agent a memory.
 
-    Each project has a memory of its own, in ~/.zettel/agents.db or --store. --user is by default your name on this
-    machine. Keys and passwords are redacted. disconnect removes the hooks; the memory remains.
+    Adds hooks to its settings, which recall and store, and a skill; shows the changes and asks first. Each project has
+    a memory of its own, in ~/.zettel/agents.db or --store. --user is by default your name on this machine. Keys and
+    passwords are redacted. disconnect removes the hooks; the memory remains.
 
     \b
     Examples:
@@ -69,9 +70,10 @@ def hook(
     event: str = typer.Argument(metavar="EVENT", help="The event, such as SessionStart."),
     shared: bool = typer.Option(False, "--shared", help="The memory of all projects."),
 ) -> None:
-    """Handle one event of a coding agent: JSON on stdin, the answer on stdout. The agents call it.
+    """Handle one event of a coding agent.
 
-    The exit status is always 0, so that a problem never blocks an agent; ~/.zettel/hooks/hooks.log contains it.
+    The agents call it, with JSON on stdin; the answer is JSON on stdout. The exit status is always 0, so that a problem
+    never blocks an agent; ~/.zettel/hooks/hooks.log contains it.
 
     \b
     Examples:

@@ -16,7 +16,7 @@ from zettel.transcripts.parsing.json_values import as_list, text_at
 
 
 class Action(Enum):
-    """What zettel does at an event."""
+    """The work of zettel at an event."""
 
     START = "start"
     """Return the memory of the project, for the context of a new session."""

@@ -1,6 +1,6 @@
 """The text that a hook adds to an agent's context: memory as a quotation, within a token budget.
 
-Everything stands between two tags, which transcript formats remove, so that recalled memory is not stored again. Notes
+Two tags enclose it, which transcript formats remove, so that recalled memory is not stored again. Notes
 that look like instructions to a model are left out.
 """
 
@@ -86,10 +86,10 @@ async def prompt_memory(memory: AsyncMemory, scope: Scope, prompt: str, session:
     if len(re.findall(r"\w+", question)) < MIN_WORDS or is_filler(question, "user"):
         return ""
     hits = await memory.search(question, k=2 * HITS, min_score=MIN_SCORE, log=False, scope=scope)
-    said = normalized(question)
+    wording = normalized(question)
     others = [
         hit for hit in hits
-        if (session is None or hit.note.session != session) and normalized(hit.note.content) != said
+        if (session is None or hit.note.session != session) and normalized(hit.note.content) != wording
     ]  # fmt: skip
     return quoted(pack(others[:HITS], PROMPT_TOKENS, omit_flagged=True))
 

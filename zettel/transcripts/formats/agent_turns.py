@@ -59,7 +59,7 @@ class AgentSession(NamedTuple):
 
     name: str | None
     is_subagent: bool
-    """Whether the user of this session is the agent that called it."""
+    """True if the user of this session is the agent that called it."""
     metadata: dict[str, Any]
     tools: dict[str, str]
     """The names of tools by call, to name the tool of a result; the calls of each turn are added."""

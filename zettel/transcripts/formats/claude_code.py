@@ -1,10 +1,10 @@
 """Claude Code's transcripts: the JSON lines under ``~/.claude/projects``.
 
 A line's ``uuid`` is the id of its event: a resumed session repeats lines of an earlier one. The session is the
-``sessionId``; a sub-agent has a session of its own, ``SESSION/agent-ID``, and its task is what the assistant said. Tool
-calls are the payload, tool results have the role ``tool``; long texts in both are shortened. Skipped: reasoning, the
-summary that a compaction adds (its turns are in the file), reminders, and recalled memory. The metadata contains the
-folder as ``project``, and ``model``, ``tool`` and ``call``.
+``sessionId``; a sub-agent has a session of its own, ``SESSION/agent-ID``, and its task is a message of the assistant.
+Tool calls are the payload, tool results have the role ``tool``; long texts in both are shortened. Skipped: reasoning,
+the summary that a compaction adds (its turns are in the file), reminders, and recalled memory. The metadata contains
+the folder as ``project``, and ``model``, ``tool`` and ``call``.
 """
 
 from __future__ import annotations

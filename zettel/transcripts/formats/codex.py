@@ -1,10 +1,10 @@
 """Codex's transcripts: ``rollout-*.jsonl`` under ``~/.codex/sessions``.
 
 An event's id is the session's id and the number of the line, which only grows. The session is the id in the first line;
-that of a sub-agent states its source, and its task is what the assistant said. Tool calls are the payload, tool results
-have the role ``tool``; long texts in both are shortened. Skipped: reasoning, instructions to the model, the summary of
-a compaction (its turns are in the file), and events for the screen, which repeat the turns. The metadata contains the
-folder as ``project``, and ``tool`` and ``call``. Files before September 2025 have items without a wrapper.
+that of a sub-agent states its source, and its task is a message of the assistant. Tool calls are the payload, tool
+results have the role ``tool``; long texts in both are shortened. Skipped: reasoning, instructions to the model, the
+summary of a compaction (its turns are in the file), and events for the screen, which repeat the turns. The metadata
+contains the folder as ``project``, and ``tool`` and ``call``. Files before September 2025 have items without a wrapper.
 """
 
 from __future__ import annotations
