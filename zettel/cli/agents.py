@@ -66,6 +66,7 @@ def disconnect(
 
 
 def hook(
+    ctx: typer.Context,
     program: str = AGENT,
     event: str = typer.Argument(metavar="EVENT", help="The event, such as SessionStart."),
     shared: bool = typer.Option(False, "--shared", help="The memory of all projects."),
@@ -81,7 +82,7 @@ def hook(
     """
     from zettel.integrations.coding_agents.hook import main
 
-    raise typer.Exit(main(sys.argv[sys.argv.index("hook") + 1 :]))
+    raise typer.Exit(main([program, event, *_hook_options(common(ctx), shared)]))
 
 
 def _hook_options(options: Common, shared: bool) -> list[str]:

@@ -20,8 +20,8 @@ STARTS = ("SessionStart", "sessionStart")
 """Events whose answer is worth waiting for the start of the service."""
 START_SECONDS, SECONDS = 10.0, 0.3
 """Longest wait for the answer to the start of a session, and to any other event."""
-PROJECT_FOLDERS = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR")
-"""Environment variables with the folder of the project, which the current folder may be inside."""
+PROJECT_FOLDERS = {"claude-code": b"CLAUDE_PROJECT_DIR", "gemini-cli": b"GEMINI_PROJECT_DIR"}
+"""The environment variables in which agents pass the folder of the project; the current folder may be inside it."""
 
 
 def main(arguments: "list[str]") -> int:
@@ -33,9 +33,8 @@ def main(arguments: "list[str]") -> int:
         sys.stderr.write("zettel: hooks require Unix sockets, which this system lacks\n")
         return 0
     data = sys.stdin.buffer.read()
-    variables = (posix.environ.get(name.encode()) for name in PROJECT_FOLDERS)
-    project = next(filter(None, variables), None)
-    request = repr((arguments, project.decode(errors="surrogateescape") if project else "", data)).encode()
+    project = posix.environ.get(PROJECT_FOLDERS.get(arguments[0] if arguments else "", b""), b"")
+    request = repr((arguments, project.decode(errors="surrogateescape"), data)).encode()
     is_start = any(event in arguments for event in STARTS)
     folder = posix.environ.get(b"HOME", b".").decode(errors="surrogateescape") + "/" + FOLDER
     try:
