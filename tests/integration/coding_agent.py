@@ -55,9 +55,13 @@ class CodingAgent:
     def prompt(self, text: str) -> str:
         """Submit a prompt; return what its hooks add to the context."""
         self._turn = f"turn-{next(_ids)}"
-        answer = self.run(PROMPT.get(self.program, "UserPromptSubmit"), prompt=text)
-        self._record("user", text, answer.context)
-        return answer.context
+        context = self.recalled(text)
+        self._record("user", text, context)
+        return context
+
+    def recalled(self, text: str) -> str:
+        """Return what the hooks add to a prompt that the transcript does not contain."""
+        return self.run(PROMPT.get(self.program, "UserPromptSubmit"), prompt=text).context
 
     def reply(self, text: str) -> None:
         """Answer, and end the turn."""

@@ -81,10 +81,10 @@ def test_a_fact_of_one_session_is_in_the_context_of_the_next(program: str, home:
 
     third = CodingAgent(program, home, here, "session-3")
     third.start()
-    recalled = third.prompt(QUESTION)
     if program != "cursor":  # its hooks add nothing to a prompt
-        assert "listens on port 5544" in recalled
-        assert third.prompt("Make the sidebar collapsible on small screens.") == ""
+        eventually(lambda: third.recalled(QUESTION), "listens on port 5544")  # a busy machine may take too long
+        assert third.recalled("Make the sidebar collapsible on small screens.") == ""
+    third.prompt(QUESTION)
     third.reply("It is 5544.")
     eventually(lambda: CodingAgent(program, home, here, "session-4").start(), "It is 5544.")
 
