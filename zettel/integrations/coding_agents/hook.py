@@ -96,10 +96,11 @@ def start(folder: str, request: bytes, is_start: bool) -> bytes:
     log = os.open(f"{folder}/{LOG}", os.O_APPEND | os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
     if os.fstat(log).st_size > MAX_LOG:
         os.ftruncate(log, 0)
-    # From the private folder, because Python also imports modules from the current one.
+    # From the private folder, because Python also imports modules from the current one. With one thread for matrices:
+    # several would wait for each other in a loop, for a multiple of the time of a search.
     process = subprocess.Popen(
         [sys.executable, "-m", SERVICE, socket_name()], cwd=folder, start_new_session=True,
-        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log,
+        env={"OMP_NUM_THREADS": "1", **os.environ}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log,
     )  # fmt: skip
     os.close(log)
     assert process.stdin is not None
