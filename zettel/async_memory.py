@@ -833,12 +833,12 @@ class AsyncMemory:
         first: {"Bob": "Robert"}. ``session_gap`` is the number of silent hours that ends a session of messages without
         one (0: no sessions; 6 by default for chats). ``redact`` removes e-mail addresses, phone numbers, card numbers
         and keys before storing; ``redact_region`` (NO) also the phone numbers of that country without its prefix.
-        ``scope_by`` gives each speaker (``user``) or place (``channel``) a scope. A record changes a stored event with
-        its id only if sender and file are the same; with ``edits``, also from other files, and the edited notes of an
-        exported vault change theirs. ``source`` replaces the path in reports and events. ``trust`` (0 to 1) is the
-        highest trust in the records, see ``acting_as``. ``dry_run`` stores nothing and reports what it would store.
-        ``on_progress`` receives the number of records read and in all, ``on_rejected`` the rejected records as they
-        come.
+        ``scope_by`` gives each speaker (``user``), place (``channel``) or project of a coding agent (``project``) a
+        scope. A record changes a stored event with its id only if sender and file are the same; with ``edits``, also
+        from other files, and the edited notes of an exported vault change theirs. ``source`` replaces the path in
+        reports and events. ``trust`` (0 to 1) is the highest trust in the records, see ``acting_as``. ``dry_run``
+        stores nothing and reports what it would store. ``on_progress`` receives the number of records read and in all,
+        ``on_rejected`` the rejected records as they come.
 
         A file of the format ``zettel`` restores whole memories: a single one into ``scope`` or into this memory's own
         scope if that is named; otherwise each keeps its scope. Raises ``UnknownFormat``, ``BadRecord``,

@@ -108,8 +108,8 @@ def test_without_redaction_secrets_are_reported_by_position_only(zettel: Zettel,
 
 def test_events_are_imported_into_a_scope_per_user(zettel: Zettel, exports: Path) -> None:
     result = zettel("import", "exports/log.jsonl", "--scope-by", "user", "--user", "ann")
-    check_refused(result, "--scope-by sets the user of each scope: leave --user out")
-    check_refused(zettel("import", "exports", "--scope-by", "place"), "scope_by must be 'user' or 'channel'")
+    check_refused(result, "--scope-by user sets the user of each scope: leave --user out")
+    check_refused(zettel("import", "exports", "--scope-by", "place"), "scope_by must be 'user', 'channel' or 'project'")
     chat = next(exports.glob("*.txt"))
     result = zettel("import", str(chat), "--scope-by", "user", "--tenant", "acme")
     assert result.status == 0

@@ -14,6 +14,12 @@ SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
 FORMAT_OF = {
     "chatgpt.json": "chatgpt",
     "claude.json": "claude",
+    "claude-code.jsonl": "claude-code",
+    "codex-rollout.jsonl": "codex",
+    "codex-rollout-old.jsonl": "codex",
+    "codex-rollout-subagent.jsonl": "codex",
+    "gemini-session.json": "gemini-cli",
+    "gemini-session.jsonl": "gemini-cli",
     "events.jsonl": "jsonl",
     "locomo.json": "locomo",
     "longmemeval.json": "longmemeval",

@@ -17,7 +17,7 @@ from zettel.core.remember import EventWriter
 from zettel.errors import InvalidInput
 from zettel.model import Event
 from zettel.transcripts.report import ImportReport
-from zettel.transcripts.scopes import MAX_BATCH_CHARACTERS, ScopeBuffer, ScopedEvent, scope_of, user_of
+from zettel.transcripts.scopes import MAX_BATCH_CHARACTERS, ScopeBuffer, ScopedEvent, owner_of, scope_of
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
 MESSAGES = [
@@ -60,15 +60,15 @@ def counts_by_user(report: ImportReport) -> dict[str | None, tuple[int, int, int
 
 class TestRule:
     def test_scope_by_user_is_the_speaker(self) -> None:
-        assert user_of(Event(content="Hm.", speaker=" Ann "), "user", "chat") == "Ann"
-        assert user_of(Event(content="Hm.", speaker=" "), "user", "chat") is None
-        assert user_of(Event(content="Hm.", speaker="Ann"), None, "chat") is None
+        assert owner_of(Event(content="Hm.", speaker=" Ann "), "user", "chat") == "Ann"
+        assert owner_of(Event(content="Hm.", speaker=" "), "user", "chat") is None
+        assert owner_of(Event(content="Hm.", speaker="Ann"), None, "chat") is None
 
     def test_scope_by_channel_is_the_channel(self) -> None:
         channel = {"server": "Boats", "channel": "yard"}
-        assert user_of(Event(content="Hm.", session="t", metadata=channel), "channel", "chat") == "Boats/yard"
-        assert user_of(Event(content="Hm.", session="t"), "channel", "chat") == "t"
-        assert user_of(Event(content="Hm."), "channel", "chat") == "chat"
+        assert owner_of(Event(content="Hm.", session="t", metadata=channel), "channel", "chat") == "Boats/yard"
+        assert owner_of(Event(content="Hm.", session="t"), "channel", "chat") == "t"
+        assert owner_of(Event(content="Hm."), "channel", "chat") == "chat"
 
     def test_fixed_scope_parts_stay(self) -> None:
         base = Scope(tenant="acme", agent="bot")

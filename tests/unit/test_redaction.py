@@ -196,5 +196,5 @@ class TestOptions:
             import_options(redact_region="xq")
 
     def test_unknown_rules_raise(self) -> None:
-        with pytest.raises(InvalidInput, match="'user' or 'channel'"):
+        with pytest.raises(InvalidInput, match="'user', 'channel' or 'project'"):
             import_options(scope_by="server")

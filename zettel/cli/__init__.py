@@ -13,6 +13,10 @@ INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 
 def main() -> None:
     """Run the command line of this process."""
+    if sys.argv[1:2] == ["hook"] and "--help" not in sys.argv:  # an agent waits for it at each prompt
+        from zettel.integrations.coding_agents import hook
+
+        sys.exit(hook.main(sys.argv[2:]))
     from .app import run
 
     for stream in (sys.stdout, sys.stderr):

@@ -13,6 +13,7 @@ from zettel.version import VERSION
 
 from . import (
     INTERRUPTED,
+    agents,
     archive,
     bench,
     demo,
@@ -141,6 +142,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "encrypt": encryption.encrypt,
     "decrypt": encryption.decrypt,
     "explore": explore.explore,
+    "connect": agents.connect,
+    "disconnect": agents.disconnect,
+    "hook": agents.hook,
     "mcp": mcp.mcp,
     "serve": serve.serve,
     "demo": demo.demo,

@@ -74,7 +74,7 @@ def import_(
         None, "--redact-region", metavar="CC", help="Like --redact, with national phone numbers of NO, US, ..."
     ),
     scope_by: str | None = typer.Option(
-        None, "--scope-by", metavar="RULE", help="user: one scope per speaker. channel: one scope per channel."
+        None, "--scope-by", metavar="RULE", help="One scope per speaker (user), channel, or project of a coding agent."
     ),
     edits: bool = typer.Option(
         False, "--edits", help="Apply edited notes of an exported vault, and newer versions of records of other files."
@@ -118,6 +118,7 @@ def import_(
     from zettel.core.memory_file import read_index
     from zettel.transcripts import importing
     from zettel.transcripts.options import import_options
+    from zettel.transcripts.scopes import part_of
     from zettel.transcripts.sources import find_parts
 
     selection: dict[str, Any] = {
@@ -126,8 +127,9 @@ def import_(
         "redact": redact, "redact_region": redact_region, "scope_by": scope_by, "edits": edits,
     }  # fmt: skip
     import_filter = import_options(**selection)
-    if scope_by is not None and options.user is not None:
-        raise InvalidInput("--scope-by sets the user of each scope: leave --user out")
+    part = part_of(import_filter.scope_by)
+    if scope_by is not None and getattr(options, part) is not None:
+        raise InvalidInput(f"--scope-by {scope_by} sets the {part} of each scope: leave --{part} out")
     if rejected is not None:
         require_writable(rejected)
         if rejected.exists() and Path(path).exists() and rejected.samefile(path):

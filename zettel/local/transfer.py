@@ -58,13 +58,16 @@ async def _import(
     from zettel.transcripts import archive_tree, importing, sources
     from zettel.transcripts.options import ImportOptions, import_options
     from zettel.transcripts.report import ImportReport
+    from zettel.transcripts.scopes import part_of
 
     engine, named = memory.use(scope)
     dry_run = bool(dry_run)
     options = import_options(**selection)
-    if options.scope_by is not None and named.user is not None:
+    part = part_of(options.scope_by)
+    if options.scope_by is not None and getattr(named, part) is not None:
         raise InvalidInput(
-            f"scope_by={options.scope_by!r} sets the user of each scope: leave the user {named.user!r} out of scope="
+            f"scope_by={options.scope_by!r} sets the {part} of each scope: leave the {part} {getattr(named, part)!r} "
+            "out of scope="
         )
     if importing.is_memory_file(path, format):
         if options != ImportOptions() or dry_run:

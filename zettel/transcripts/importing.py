@@ -219,9 +219,9 @@ class _BatchStore:
         counter: ImportCounter,
     ) -> None:
         by_rule = options.scope_by is not None
+        self._rule = options.scope_by
         self._store = store
         self._scope = scope
-        self._by_rule = by_rule
         self._edits = options.edits
         self._file = file
         self._counter = counter
@@ -244,12 +244,12 @@ class _BatchStore:
         await self._store_batches(self._buffer.due(all=True))
 
     async def _store_batches(self, due: Iterable[tuple[str | None, list[Event]]]) -> None:
-        for user, events in due:
-            scope = scope_of(self._scope, user)
-            origin = None if self._edits else self._origins[user]
-            outcome = await self._store(scope, events, self._ordinals[user], origin)
+        for owner, events in due:
+            scope = scope_of(self._scope, owner, self._rule)
+            origin = None if self._edits else self._origins[owner]
+            outcome = await self._store(scope, events, self._ordinals[owner], origin)
             done = [item for item in outcome if isinstance(item, Remembered)]
-            self._counter.count(self._file, done, scope if self._by_rule else None)
+            self._counter.count(self._file, done, scope if self._rule is not None else None)
             self._counter.reject(self._file, [item for item in outcome if isinstance(item, Rejected)])
             self._counter.observe(events)
 
@@ -296,8 +296,8 @@ class _BatchReader:
             return record.model_copy(update={"reason": self._guard.cleaned(record.reason)})
         place = record.event.source or Source(file=self._part.where)
         try:
-            if record.user_of is not None:
-                self._guard.require_clean_scope(Scope(user=record.user_of))
+            if record.owner is not None:
+                self._guard.require_clean_scope(Scope(user=record.owner))
             event, kinds = self._guard.event(record.event)
         except (SecretRefused, InvalidEvent) as error:
             return rejected(place, str(error))

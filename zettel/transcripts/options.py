@@ -17,7 +17,7 @@ from .formats.locomo import CONVERSATION
 from .parsing.timestamps import in_zone
 from .records import rejected
 from .redaction import MARK, Redactor, require_region
-from .scopes import ScopeBy, ScopedEvent, user_of
+from .scopes import ScopeBy, ScopedEvent, owner_of
 from .sessions import SessionSplitter
 from .sources import Transcript, TranscriptPart, read, takes_columns
 from .vault_notes import VaultEvent
@@ -80,14 +80,14 @@ class ImportOptions(NamedTuple):
                 event = cleaned
                 if isinstance(event, VaultEvent):
                     event = event.model_copy(update={"file": event.file.cleaned(redactor.text)})
-            user = user_of(event, self.scope_by, PurePath(label).stem)
+            owner = owner_of(event, self.scope_by, PurePath(label).stem)
             event = splitter.assign(event) if splitter is not None else event
             if not is_selected:
                 yield None
-            elif user is not None and redactor is not None and MARK.search(user):
-                yield _reject_redacted_scope(event, self.scope_by, user, label)
+            elif owner is not None and redactor is not None and MARK.search(owner):
+                yield _reject_redacted_scope(event, self.scope_by, owner, label)
             else:
-                yield ScopedEvent(event, user)
+                yield ScopedEvent(event, owner)
 
     def _is_selected(self, event: Event) -> bool:
         at = event.occurred_at
@@ -124,8 +124,8 @@ def import_options(
     region = redact_region.upper() if redact_region is not None else None
     if redact or region is not None:
         require_region(region)
-    if scope_by not in (None, "user", "channel"):
-        raise InvalidInput(f"scope_by must be 'user' or 'channel', got {scope_by!r}")
+    if scope_by not in (None, "user", "channel", "project"):
+        raise InvalidInput(f"scope_by must be 'user', 'channel' or 'project', got {scope_by!r}")
     for name in (map_user or {}).values():
         require_text("map_user", name)
         if not name.strip():

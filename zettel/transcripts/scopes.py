@@ -1,7 +1,7 @@
 """Assignment of imported events to scopes (``scope_by``).
 
-The rule sets the user of the scope to the speaker or the channel of an event. Events without one stay in the scope
-of the import.
+The rules ``user`` and ``channel`` set the user of the scope to the speaker or the channel of an event, and the rule
+``project`` sets the agent to the project of a coding agent. Events without one stay in the scope of the import.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from zettel.model import Event, Scope
 
+from .projects import PROJECT, project_name
 from .sessions import channel_of
 
-ScopeBy: TypeAlias = Literal["user", "channel"]
+ScopeBy: TypeAlias = Literal["user", "channel", "project"]
 
 MAX_BUFFERED = 5_000
 """Events that the buffer contains at most, so that a transaction has many of one scope: 25 MB at 5 KB each."""
@@ -22,31 +23,43 @@ MAX_BATCH_CHARACTERS = 500_000
 
 
 class ScopedEvent(NamedTuple):
-    """A selected event and the user of its scope: None without a rule, or if the event names no user."""
+    """A selected event and the user or agent of its scope: None without a rule, or if the event names none."""
 
     event: Event
-    user_of: str | None = None
+    owner: str | None = None
 
 
-def user_of(event: Event, rule: ScopeBy | None, file: str) -> str | None:
-    """Return the user whose scope an event belongs to, before gaps split sessions.
+def owner_of(event: Event, rule: ScopeBy | None, file: str) -> str | None:
+    """Return the user or agent whose scope an event belongs to, before gaps split sessions.
 
     The rule ``channel`` takes the channel of a message, else its session, else its ``file``.
     """
     if rule is None:
         return None
+    if rule == "project":
+        folder = event.metadata.get(PROJECT)
+        return project_name(folder) if isinstance(folder, str) and folder.strip() else None
     if rule == "user":
         return (event.speaker or "").strip() or None
     return channel_of(event) or event.session or file
 
 
-def scope_of(base: Scope, user: str | None) -> Scope:
-    """Return the scope of an import for one user."""
-    return base if user is None else Scope(tenant=base.tenant, user=user, agent=base.agent)
+def part_of(rule: ScopeBy | None) -> Literal["user", "agent"]:
+    """Return the part of the scope that a rule sets."""
+    return "agent" if rule == "project" else "user"
+
+
+def scope_of(base: Scope, owner: str | None, rule: ScopeBy | None = "user") -> Scope:
+    """Return the scope of an import for one user or agent."""
+    if owner is None:
+        return base
+    # Not model_copy, which would also copy the cached key of the scope.
+    parts = {"tenant": base.tenant, "user": base.user, "agent": base.agent}
+    return Scope(**{**parts, part_of(rule): owner})
 
 
 class ScopeBuffer:
-    """Buffers the events of one transcript part by user, in order."""
+    """Buffers the events of one transcript part by user or agent, in order."""
 
     def __init__(self, batch: int, max_buffered: int) -> None:
         """Release batches of ``batch`` events per scope, or smaller ones above ``max_buffered`` events in all."""
@@ -55,18 +68,18 @@ class ScopeBuffer:
         self._events: dict[str | None, list[Event]] = {}
 
     def add(self, events: list[ScopedEvent]) -> None:
-        for event, user in events:
-            self._events.setdefault(user, []).append(event)
+        for event, owner in events:
+            self._events.setdefault(owner, []).append(event)
 
     def due(self, *, all: bool = False) -> Iterator[tuple[str | None, list[Event]]]:
         """Yield the batches to store now; with ``all``, everything in the buffer."""
         waiting = sum(map(len, self._events.values()))
-        for user, events in sorted(self._events.items(), key=lambda item: len(item[1]), reverse=True):
+        for owner, events in sorted(self._events.items(), key=lambda item: len(item[1]), reverse=True):
             if not all and len(events) < self._batch and waiting <= self._max_buffered:
                 return
-            del self._events[user]
+            del self._events[owner]
             waiting -= len(events)
-            yield from ((user, part) for part in in_batches(events, self._batch))
+            yield from ((owner, part) for part in in_batches(events, self._batch))
 
 
 def in_batches(events: Sequence[Event], most: int) -> Iterator[list[Event]]:

@@ -56,6 +56,8 @@ def _begins_conversation(json: JsonStream, wrapped: bool = False) -> bool:
     try:
         for key in json.members():
             keys.add(key)
+            if key == "projectHash":  # a session of Gemini CLI
+                return False
             if key == "messages" and json.peek() == "[":
                 return any(json.peek() == "{" and _begins_conversation(json, wrapped=True) for _ in json.steps())
             if key in _WRAPPERS and json.peek() == "{" and _begins_conversation(json):
