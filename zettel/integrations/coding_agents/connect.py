@@ -23,7 +23,7 @@ from zettel.errors import InvalidInput
 from . import hook, json_text
 from .protocols import CLAUDE_CODE, CODEX, CURSOR, GEMINI_CLI, Agent
 
-SKILL = "SKILL.md"
+SKILL, SECTION_FILE = "SKILL.md", "agents_section.md"
 HOOKS = "hooks"
 TIMEOUT = 15
 """Seconds after which an agent gives a hook up; the hook itself gives up earlier."""
@@ -170,7 +170,7 @@ def _section_change(path: Path, *, is_installed: bool) -> Change:
     if is_installed and start < 0:
         newline = "" if text and not text.endswith("\n") else "\n"  # at the end, as in the file
         gap = "" if not text else "\n" if newline else "\n\n"
-        after = f"{text}{gap}{first}\n{_asset('AGENTS.md')}{last}{newline}"
+        after = f"{text}{gap}{first}\n{_asset(SECTION_FILE)}{last}{newline}"
     elif not is_installed and 0 <= start < end:
         rest = text[end + len(last) :]
         after = text[:start].removesuffix("\n" if rest.startswith("\n") else "\n\n") + rest.removeprefix("\n")
