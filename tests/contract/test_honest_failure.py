@@ -429,6 +429,8 @@ def test_closing_releases_unfinished_jobs(url: Any) -> None:
 
 
 def test_a_failed_background_job_is_logged_once(url: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING", "zettel.jobs")  # the command line, run by another test, raises it
+
     class Down(RemoteWords):
         async def embed(self, texts: Sequence[str]) -> Any:
             raise InvalidInput("the embedder is down")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
 import typer
-
-from zettel.errors import InvalidInput
 
 from .common import ROLE_HELP, key_values
 
@@ -53,10 +50,7 @@ def conditions(meta: Sequence[str] | None, filter: str | None) -> dict[str, Any]
     pairs = key_values(meta, "--meta")
     if filter is None:
         return pairs or None
-    try:
-        parsed = json.loads(filter)
-    except ValueError as error:
-        raise InvalidInput(f"--filter is not JSON: {error}") from None
-    if not isinstance(parsed, dict):
-        raise InvalidInput('--filter must be a JSON object, such as \'{"price": {"gte": 3}}\'')
+    from zettel.core.conditions import filter_from_json
+
+    parsed = filter_from_json("--filter", filter)
     return {"and": [pairs, parsed]} if pairs else parsed

@@ -76,6 +76,17 @@ def filter_of(
     )
 
 
+def filter_from_json(name: str, text: str) -> dict[str, Any]:
+    """Return a filter that is written as JSON. Raises ``InvalidInput``, which begins with ``name``."""
+    try:
+        filter = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"{name} is not JSON: {error}") from None
+    if not isinstance(filter, dict):
+        raise InvalidInput(f"{name} must be a JSON object, such as {{\"price\": {{\"gte\": 3}}}}")
+    return filter
+
+
 def parse_filter(filter: Mapping[str, Any]) -> Parsed:
     """Return the conditions of a filter. Raises ``InvalidInput``, which names the faulty part."""
     condition = _all("filter", filter, 0)

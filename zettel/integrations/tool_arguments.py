@@ -14,9 +14,9 @@ FEW_HITS = 5
 Id = Annotated[str, Field(description="Id of a memory, copied exactly from an answer. It begins with n_.")]
 Tags = Annotated[list[str] | None, Field(max_length=20)]
 Conditions = Annotated[
-    dict[str, Any] | None,
+    str | None,
     Field(
-        description='Only memories whose metadata or fields meet this: {"team": "red", "price": {"gte": 3}}. '
+        description='Only memories whose metadata or fields meet this, as JSON: {"team": "red", "price": {"gte": 3}}. '
         "Operators: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, exists; and, or, not."
     ),
 ]

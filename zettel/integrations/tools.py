@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import first_complaint, moment_of, require_storable
 from zettel.core.authority import is_trusted, may_replace
+from zettel.core.conditions import filter_from_json
 from zettel.core.principals import acting_as
 from zettel.errors import EventDeleted, InvalidInput, ZettelError
 from zettel.integrations import tool_answers, tool_arguments
@@ -163,7 +164,7 @@ class _Operations:
     async def search(self, memory: AsyncMemory, args: tool_arguments.Search) -> Answer:
         hits = await memory.search(
             args.query, args.limit, speaker=args.who, since=args.since, until=args.until, as_of=args.as_of,
-            tags=args.tags, filter=args.filter, archived=args.archived, log=not self._read_only,
+            tags=args.tags, filter=_conditions(args.filter), archived=args.archived, log=not self._read_only,
             restore_decayed=not self._read_only, scope=self._scope,
         )  # fmt: skip
         for hit in hits:
@@ -178,7 +179,7 @@ class _Operations:
     async def query(self, memory: AsyncMemory, args: tool_arguments.Query) -> Answer:
         conditions: dict[str, Any] = {
             "words": args.words, "speaker": args.who, "since": args.since, "until": args.until,
-            "session": args.session, "tags": args.tags, "filter": args.filter, "scope": self._scope,
+            "session": args.session, "tags": args.tags, "filter": _conditions(args.filter), "scope": self._scope,
         }  # fmt: skip
         by = ["speaker" if field == "who" else field for field in args.group_by or ()]
         counted = await memory.query("events", **conditions, group_by=by, limit=args.limit if by else 0)
@@ -432,3 +433,7 @@ def _checked(spec: Spec, arguments: Mapping[str, Any] | str) -> tool_arguments.A
 def _require_note(id: str) -> None:
     if not id.startswith("n_"):
         raise InvalidInput(f"{id!r} is not the id of a memory: use an id that begins with n_ from search_memories")
+
+
+def _conditions(filter: str | None) -> dict[str, Any] | None:
+    return filter_from_json("filter", filter) if filter else None
