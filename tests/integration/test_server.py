@@ -417,6 +417,10 @@ class TestDisclosure:
             others = [*scopes, {"tenant": "acme", "user": "bob"}]
             assert key("POST", "/v1/search", {"question": "pier", "scopes": others}).status == 403
             assert [scope.get("user") for scope in key("GET", "/v1/scopes").body["scopes"]] == [None, "ann"]
+            own, shared = key("GET", "/v1/right").body, key("GET", "/v1/right?tenant=acme").body
+            assert (own, shared) == ({"right": "write"}, {"right": "read"})
+            assert key("GET", "/v1/right?tenant=acme&user=bob").status == 403
+            assert admin("GET", "/v1/right?tenant=acme").body == {"right": "admin"}
             every = server.asker(server.key("every", everyone, right="read"))
             assert every("POST", "/v1/search?tenant=acme&user=bob", {"question": "pier"}).status == 200
             assert every("POST", "/v1/search?tenant=acme", {"question": "pier"}).status == 403

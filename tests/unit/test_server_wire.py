@@ -92,7 +92,7 @@ SAMPLES: dict[str, Any] = {
     "EVENTS": [EVENT], "GRAPH": Graph(notes=(NOTE,), links=(LINK,), cursor=None),
     "CONFLICTS": [Conflict(note=NOTE, other=NOTE, reason="r", recorded_at=WHEN)], "EVOLVED": Evolved(1, 2, 3, 4),
     "QUEUED": False, "JOBS": [JOB], "JOB": JOB, "RETRIED": 0, "STATS": {"notes": 1, "llm_usd": 0.25, "budget": None},
-    "SCOPES": [Scope(), Scope(tenant="a", user="b", agent="c")], "EMBEDDED": 1, "PROBLEMS": ["odd"],
+    "SCOPES": [Scope(), Scope(tenant="a", user="b", agent="c")], "RIGHT": "write", "EMBEDDED": 1, "PROBLEMS": ["odd"],
     "IMPORTED": REPORT, "ESTIMATE": Estimate("m", 1, 2, 3, 4, 0.5), "EXPORTED": ExportReport(to="-", format="jsonl"),
     "ENTRY": wire.Entry(event=EVENT, notes=(NOTE,)),
     "QUERIED": QueryResult(count=1, first=WHEN, groups=(Group(key={"day": "2024-05-01"}, count=1),), notes=(NOTE,)),

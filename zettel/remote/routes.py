@@ -97,5 +97,7 @@ QUARANTINE_PRINCIPAL = Route("notes", "admin", "POST", "/v1/principals/quarantin
 """``quarantine`` of a principal."""
 RELEASE_PRINCIPAL = Route("notes", "admin", "POST", "/v1/principals/release", wire.NOTES)
 """``release`` of a principal."""
+KEY_RIGHT = Route("upkeep", "read", "GET", "/v1/right", wire.RIGHT)
+"""The right of the request's key in a scope."""
 OF_PRINCIPALS = {"quarantine": QUARANTINE_PRINCIPAL, "release": RELEASE_PRINCIPAL}
 """The routes of operations without an id."""

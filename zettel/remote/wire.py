@@ -157,6 +157,7 @@ RETRIED: ResponseType[int] = _under("retried", int, "Retried")
 STATS: ResponseType[dict[str, Any]] = ResponseType(lambda: Stats)
 USAGE: ResponseType[model.Usage] = ResponseType(lambda: model.Usage)
 SCOPES: ResponseType[list[model.Scope]] = _under("scopes", list[model.Scope], "Scopes")
+RIGHT: ResponseType[str] = _under("right", str, "KeyRight")
 EMBEDDED: ResponseType[int] = _under("embedded", int, "Embedded")
 PROBLEMS: ResponseType[list[str]] = _under("problems", list[str], "Problems")
 

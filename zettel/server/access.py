@@ -12,7 +12,7 @@ from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_name
 from zettel.errors import InvalidInput, PermissionDenied
 from zettel.model import MAX_NAME, Scope
-from zettel.remote.routes import COMPOSED, DELETE_EVENTS, OF_PRINCIPALS, ROUTES, Right
+from zettel.remote.routes import COMPOSED, DELETE_EVENTS, KEY_RIGHT, OF_PRINCIPALS, ROUTES, Right
 from zettel.remote.wire import ResponseType
 from zettel.server.keys import ANY, Key, is_in
 
@@ -27,7 +27,7 @@ PARAMETERS = [
 ]  # fmt: skip
 """The parameters that name a scope, in the description of every route. This module reads them, because FastAPI would
 spend as long on three parameters as on the rest of a request."""
-_ALL = (*ROUTES.values(), *COMPOSED.values(), DELETE_EVENTS, *OF_PRINCIPALS.values())
+_ALL = (*ROUTES.values(), *COMPOSED.values(), DELETE_EVENTS, KEY_RIGHT, *OF_PRINCIPALS.values())
 _RIGHTS = {(route.verb, route.path): route.right for route in _ALL}
 
 
@@ -45,6 +45,14 @@ class Access(NamedTuple):
     def opens_all(self) -> bool:
         """True if the request may name any scope."""
         return self.key is None or self.key.scopes is None
+
+    @property
+    def right(self) -> Right:
+        """The right of the key in the scope of the request, "admin" without keys."""
+        if self.key is None:
+            return "admin"
+        only_reads = self.key.scopes is not None and self.scope is not None and not is_in(self.scope, self.key.scopes)
+        return "read" if only_reads else self.key.right
 
     def require_readable(self, scopes: Iterable[Scope]) -> None:
         """Raise ``PermissionDenied`` unless the key opens all of these scopes for reading."""

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from zettel.remote import wire
+from zettel.remote.routes import KEY_RIGHT
 from zettel.server import bodies
 from zettel.server.access import Access, ListAccess, RequestAccess, respond
 from zettel.server.endpoints import endpoint, handler
@@ -51,6 +52,12 @@ async def scopes(access: ListAccess) -> Response:
     key = access.key
     opened = None if key is None or key.scopes is None else (*key.scopes, *key.reads)
     return respond(wire.SCOPES, [each for each in existing if opened is None or is_in(each, opened)])
+
+
+@routes.get(KEY_RIGHT.path, response_model=wire.RIGHT.shape, tags=[KEY_RIGHT.section])
+async def key_right(access: RequestAccess) -> Response:
+    """Return the right of the key in this scope: ``read``, ``write`` or ``admin``."""
+    return respond(wire.RIGHT, access.right)
 
 
 @handler(routes, "reembed")

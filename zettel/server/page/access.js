@@ -1,4 +1,4 @@
-// Who looks, and at whose memory: the key that the server asks for, and the scope among those it opens.
+// Who looks, and at whose memory: the key that the server asks for, its right, and the scope among those it opens.
 
 import * as api from "./api.js";
 import { button, by, h, icon } from "./dom.js";
@@ -8,7 +8,17 @@ const DEFAULT = "the default scope";
 export const scopeName = scope => api.PARTS.filter(part => scope?.[part]).map(part => scope[part]).join(" / ") || DEFAULT;
 const same = (one, other) => api.PARTS.every(part => (one?.[part] ?? null) === (other?.[part] ?? null));
 
-let asking = null;
+const RIGHTS = ["read", "write", "admin"];  // each includes those before it
+
+let asking = null, right = "read";
+
+/** Read the right of the key in the scope. */
+export async function takeRight() {
+  ({ right } = await api.right());
+}
+
+/** Whether the key has a right: the page shows no controls that the server would refuse. */
+export const may = wanted => RIGHTS.indexOf(right) >= RIGHTS.indexOf(wanted);
 
 /** Ask for a key, once for all requests that want one; whether there is one to try now. */
 export function askForKey(wrong) {

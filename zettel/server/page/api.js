@@ -51,6 +51,9 @@ export const note = id => call("GET", of(id));
 export const history = id => call("GET", of(id, "/history"));
 export const links = id => call("GET", of(id, "/links"));
 export const away = cursor => call("GET", "notes", { query: { archived: true, limit: 100, cursor } });
+export const add = body => call("POST", "events", { body });
+export const update = (id, fields) => call("PATCH", of(id), { body: fields });
+export const remove = id => call("DELETE", of(id));
 export const act = (id, what, body) => call("POST", of(id, `/${what}`), { body });
 export const review = () => call("GET", "review");
 export const conflicts = () => call("GET", "conflicts");
@@ -59,4 +62,5 @@ export const retry = id => call("POST", "jobs/retry", id ? { body: { id } } : {}
 export const cancel = id => call("POST", `jobs/${encodeURIComponent(id)}/cancel`);
 export const stats = () => call("GET", "stats");
 export const usage = () => call("GET", "usage");
+export const right = () => call("GET", "right");
 export const scopes = () => call("GET", "scopes", { scoped: false });

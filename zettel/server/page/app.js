@@ -1,8 +1,9 @@
 // The page: which view is shown, what the keys do, and the search that all views come from.
 
 import * as api from "./api.js";
-import { askForKey, chooseScope, showKey, takeScope } from "./access.js";
+import { askForKey, chooseScope, may, showKey, takeRight, takeScope } from "./access.js";
 import { brief, button, by, count, h, icon, sign, toast, when } from "./dom.js";
+import { add } from "./edit.js";
 import { Graph, STEP } from "./graph.js";
 import { item } from "./hits.js";
 import { forgetNames, namesBy } from "./names.js";
@@ -17,6 +18,7 @@ const KINDS = { episodic: "what happened", semantic: "facts", procedural: "how t
 const KEYS = [
   ["/", "ask"], ["g", "into the graph"], ["↑ ↓ ← →", "from note to note, in the graph and among hits"], ["Enter", "open the note"],
   ["+ − 0", "nearer, farther, all, in the graph"], ["Shift with arrows", "move the map"], ["t", "the time slider"],
+  ["n", "add a note", "write"], ["e", "edit the open note", "write"],
   ["1 … 6", "the views"], ["Esc", "close the note, or clear the search"], ["?", "this list"],
 ];
 
@@ -160,7 +162,7 @@ async function route() {
   }
   graph.select(id);
   if (!graph.has(id) && pages.length > 1) attempt(show(id).then(() => graph.select(id)));  // it is on another page
-  await showNote(id, { stems: asked(question), changed, around: lookAround });
+  await showNote(id, { stems: asked(question), changed, removed, around: lookAround });
 }
 
 /** Mark the hit whose note is open. */
@@ -183,6 +185,20 @@ async function changed() {
   await attempt(Promise.all([show(drawn.around, drawn.cursor, { stay: true }), question ? find(question) : null, badges()]));
 }
 
+/** Show a note that was added. */
+async function added(id) {
+  await changed();
+  location.hash = `#/note/${id}`;
+}
+
+/** After a note was deleted: nothing shows it any more. */
+async function removed(id) {
+  location.hash = "#/";
+  if (drawn.around === id) drawn = { around: null, cursor: null, last: true };
+  await changed();
+  by("question").focus();
+}
+
 async function attempt(work) {
   try {
     return await work;
@@ -196,6 +212,8 @@ async function start({ chosen = false } = {}) {
   pages = [null];
   await takeScope(chosen);
   showKey();
+  await takeRight();
+  by("add").hidden = !may("write");
   const map = show();
   if (reads(viewed())) await route();  // it waits for no graph
   await map;
@@ -209,7 +227,8 @@ function help() {
   const dialog = by("panel");
   const typed = keys => keys.split(" ").map(one => [/^(with|…)$/.test(one) ? one : h("kbd", {}, one), " "]);
   dialog.replaceChildren(h("div", { class: "form" }, h("h2", { id: "panel-title" }, "Keys"),
-    h("dl", { class: "keys" }, KEYS.map(([keys, does]) => [h("dt", {}, typed(keys)), h("dd", {}, does)])),
+    h("dl", { class: "keys" }, KEYS.filter(([, , right = "read"]) => may(right))
+      .map(([keys, does]) => [h("dt", {}, typed(keys)), h("dd", {}, does)])),
     h("div", { class: "row" }, button("Close", () => dialog.close(), { class: "first" }))));
   dialog.showModal();
 }
@@ -226,6 +245,7 @@ function pressed(event) {
   if (typing) return;
   const views = ["", ...Object.keys(VIEWS)];
   const does = { "/": () => into("question"), g: () => into("graph"), t: () => into("as-of"), "?": help,
+    n: may("write") ? () => by("add").click() : null, e: by("edit") ? () => by("edit").click() : null,
     ...Object.fromEntries(views.map((view, nth) => [String(nth + 1), () => { location.hash = `#/${view}`; }])) }[key];
   if (!does) return;
   event.preventDefault();
@@ -263,6 +283,8 @@ function furnish() {
   by("question").addEventListener("input", event => { if (!event.target.value) clear(); });
   by("clear").addEventListener("click", () => { clear(); by("question").focus(); });
   by("scope").addEventListener("click", () => attempt(chooseScope(() => attempt(start({ chosen: true })))));
+  by("add").prepend(icon("plus"));
+  by("add").addEventListener("click", () => attempt(add(added)));
   by("keys-help").addEventListener("click", help);
   by("key").addEventListener("click", async () => {
     if (await askForKey("")) location.reload();

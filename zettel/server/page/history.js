@@ -1,5 +1,6 @@
 // A note's history: every version as what it changed, word by word, and the way back to it.
 
+import { may } from "./access.js";
 import * as api from "./api.js";
 import { brief, button, confirmed, doing, h, when } from "./dom.js";
 import { named } from "./names.js";
@@ -43,7 +44,7 @@ export async function showHistory(list, note, again) {
   }
   const states = revisions.map((_, place) => state(revisions.slice(0, place + 1)));
   const items = revisions.map((revision, place) => version(revision, states[place - 1], states[place], note,
-    back(revisions, place) && (() => revert(note, revision, again))));
+    may("write") && back(revisions, place) && (() => revert(note, revision, again))));
   list.replaceChildren(...items.reverse());
   for (const place of list.querySelectorAll("[data-name]")) named(place);
 }

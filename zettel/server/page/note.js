@@ -1,7 +1,9 @@
 // One note: what it says, how it is linked, how it came to be what it is, and what can be done about it.
 
+import { may } from "./access.js";
 import * as api from "./api.js";
 import { button, by, confirmed, count, doing, h, icon, nameOf, sign, terms, when } from "./dom.js";
+import { edit, isPinned, pin, remove } from "./edit.js";
 import { text } from "./hits.js";
 import { showHistory } from "./history.js";
 import { named } from "./names.js";
@@ -15,8 +17,9 @@ const LINKS_SHOWN = 8;
 
 let wanted = null;
 
-/** Show a note in the panel. `stems` are what the question asked for, `changed()` is called after a change. */
-export async function showNote(id, { stems, changed, around }) {
+/** Show a note in the panel. `stems` are what the question asked for, `changed()` is called after a change,
+    `removed(id)` after it was deleted. */
+export async function showNote(id, { stems, changed, removed, around }) {
   const panel = by("note"), other = wanted !== id;
   wanted = id;
   panel.hidden = false;
@@ -30,9 +33,9 @@ export async function showNote(id, { stems, changed, around }) {
   }
   if (wanted !== id) return;
   const focused = other || panel.contains(document.activeElement);  // who is in the panel stays there when it is made anew
-  const again = () => changed().then(() => showNote(id, { stems, changed, around }));
-  panel.replaceChildren(close(), card(note, stems), ...banners(note, again), actions(note, again, around), linked(note, links),
-    past(note, again));
+  const again = () => changed().then(() => showNote(id, { stems, changed, removed, around }));
+  panel.replaceChildren(close(), card(note, stems), ...banners(note, again), actions(note, links, { again, removed, around }),
+    linked(note, links), past(note, again));
   panel.setAttribute("aria-label", `Note: ${nameOf(note)}`);
   if (focused) panel.focus({ preventScroll: true });
 }
@@ -74,22 +77,29 @@ function card(note, stems) {
 function banners(note, again) {
   const said = [], say = (kind, told, ...more) => said.push(h("div", { class: `banner ${kind}` }, h("p", {}, told), more));
   const back = () => doing(() => api.act(note.id, "unarchive"), "It is back from the archive.", again);
+  const restore = may("write") && button("Bring it back", back);
   if (note.quarantined !== null) {
     const reason = note.quarantined || "No reason was given.";
-    say("warn", [h("b", {}, "In quarantine. "), reason], button("Release", () => release(note, again)));
+    say("warn", [h("b", {}, "In quarantine. "), reason], may("write") && button("Release", () => release(note, again)));
   } else if (note.merged_into) say("", ["Merged: ", h("a", { href: `#/note/${note.merged_into}` }, "another note"), " speaks for it."]);
-  else if (note.archived) say("", note.faded ? "Faded: nobody needed it for long." : "In the archive.", button("Bring it back", back));
+  else if (note.archived) say("", note.faded ? "Faded: nobody needed it for long." : "In the archive.", restore);
   if (note.valid_to) say("", ["No longer true since ", when(note.valid_to), "."]);
   if (note.flags.length) say("warn", [h("b", {}, "Looks like instructions to a model: "), note.flags.join(", ")]);
   return said;
 }
 
-function actions(note, again, around) {
+function actions(note, links, { again, removed, around }) {
+  const pinned = isPinned(note);
   const archive = () => doing(() => api.act(note.id, "archive"), "It is in the archive.", again);
   return h("div", { class: "row actions" },
     !note.archived && button("Graph around it", () => around(note.id)),
-    note.quarantined === null && button("Quarantine…", () => quarantine(note, again)),
-    !note.archived && button("Archive", archive));
+    may("write") && [
+      !note.archived && button("Edit…", () => edit(note.id, again), { id: "edit", title: "Edit the note (e)" }),
+      !note.archived && button(pinned ? "Unpin" : "Pin", () => pin(note.id, !pinned, again)),
+      note.quarantined === null && button("Quarantine…", () => quarantine(note, again)),
+      !note.archived && button("Archive", archive),
+    ],
+    may("admin") && button("Delete…", () => remove(note, links, removed)));
 }
 
 /** Take a note out of play, if somebody who is asked says so. */

@@ -1,5 +1,6 @@
 // What needs a person: notes to review, conflicts, quarantine and jobs; and the size and cost of the memory.
 
+import { may } from "./access.js";
 import * as api from "./api.js";
 import { bar, brief, button, by, count, doing, h, number, sign, when } from "./dom.js";
 import { named } from "./names.js";
@@ -65,8 +66,10 @@ async function review(again) {
     return nothing("Nothing waits for a review.", "Notes of writers below full trust, and texts that look like instructions, appear here until somebody confirms them.");
   }
   const confirm = note => doing(() => api.act(note.id, "confirm"), "It is confirmed, and can be pinned and summarised.", again);
-  const change = note => [button("Confirm", () => confirm(note), { class: "first", "data-keep": `confirm ${note.id}` }),
-    button("Quarantine…", () => quarantine(note, again))];
+  const change = note => may("write") && [
+    button("Confirm", () => confirm(note), { class: "first", "data-keep": `confirm ${note.id}` }),
+    button("Quarantine…", () => quarantine(note, again)),
+  ];
   return [hint("Searches find these notes, but they stay out of the core memory, the profile and insights until you confirm them.",
     cursor && ` The first ${count(notes.length, "note")} that wait:`),
   h("div", { class: "slips" }, notes.map(note => slip(note, change(note), doubt(note))))];
@@ -83,7 +86,7 @@ async function conflicts(again) {
   if (!found.length) {
     return nothing("Nothing contradicts.", "When two notes say otherwise of the same and nobody knows which is right, they stand here.");
   }
-  const out = note => button("Quarantine…", () => quarantine(note, again));
+  const out = note => may("write") && button("Quarantine…", () => quarantine(note, again));
   const pair = ({ note, other, reason, recorded_at }) => h("section", { class: "pair" },
     hint(reason || "They contradict each other", " · noticed ", when(recorded_at)),
     h("div", { class: "both" }, slip(other, out(other)), h("span", { class: "versus" }, "or"), slip(note, out(note))));
@@ -101,7 +104,7 @@ async function inQuarantine(again) {
   if (!found.length && cursor === null) {
     return nothing("Nothing is in quarantine.", "A note that should not take part any more is put here, and can be released again.");
   }
-  const free = note => button("Release", () => release(note, again), { class: "first" });
+  const free = note => may("write") && button("Release", () => release(note, again), { class: "first" });
   return [hint(`${count(found.length, "note")} that no search finds and no job looks at.`,
     cursor !== null && " There may be more, further back in the archive."),
   h("div", { class: "slips" }, found.map(note => slip(note, free(note), note.quarantined || "No reason was given.")))];
@@ -121,7 +124,8 @@ async function jobs(again) {
   const retry = () => does(() => api.retry(), `${count(some("failed"), "job is", "jobs are")} queued again.`);
   const told = Object.entries(STATES).filter(([state]) => some(state)).map(([state, name]) => `${number(some(state))} ${name}`);
   const sorted = Object.keys(STATES).flatMap(state => all.filter(job => job.state === state));
-  return [h("div", { class: "row between" }, hint(told.join(" · ")), some("failed") > 0 && button("Retry all that failed", retry, { class: "first" })),
+  const retryAll = some("failed") > 0 && may("write") && button("Retry all that failed", retry, { class: "first" });
+  return [h("div", { class: "row between" }, hint(told.join(" · ")), retryAll),
     h("ul", { class: "jobs" }, sorted.slice(0, JOBS_SHOWN).map(job => line(job, does))),
     ...(all.length > JOBS_SHOWN ? [hint(`and ${number(all.length - JOBS_SHOWN)} more`)] : [])];
 }
@@ -136,8 +140,8 @@ function line(job, does) {
         job.attempts > 0 && `${count(job.attempts, "attempt")} · `, "since ", when(job.run_at, { withTime: true })),
       job.error && h("p", { class: "wrong" }, brief(job.error, 400))),
     h("div", { class: "row" },
-      job.state === "failed" && button("Retry", again, { "data-keep": `retry ${job.id}` }),
-      job.state !== "running" && job.kind !== "purge" && button("Cancel", cancel, { "data-keep": `cancel ${job.id}` })));
+      job.state === "failed" && may("write") && button("Retry", again, { "data-keep": `retry ${job.id}` }),
+      job.state !== "running" && job.kind !== "purge" && may("admin") && button("Cancel", cancel, { "data-keep": `cancel ${job.id}` })));
 }
 
 const bytes = value => value < 1e6 ? `${(value / 1e3).toFixed(0)} kB` : `${(value / 1e6).toFixed(1)} MB`;
