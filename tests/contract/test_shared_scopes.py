@@ -62,10 +62,9 @@ def test_faulty_scopes_are_refused(memory: Memory) -> None:
         memory.search("boat", scopes=[])
     with pytest.raises(InvalidInput, match="51 scopes: a search reads 1 to 50"):
         memory.search("boat", scopes=[Scope(user=str(number)) for number in range(51)])
-    with pytest.raises(InvalidInput):
-        memory.search("boat", scopes=["acme"])  # type: ignore[list-item]
-
-
+    for place in ("acme", {"tenant": 5}):
+        with pytest.raises(InvalidInput):
+            memory.search("boat", scopes=[place])  # type: ignore[list-item]
 
 
 def test_a_memory_opened_with_reads(tmp_path_factory: pytest.TempPathFactory) -> None:
