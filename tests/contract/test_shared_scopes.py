@@ -78,3 +78,8 @@ def test_a_memory_opened_with_reads(tmp_path_factory: pytest.TempPathFactory) ->
         assert len(memory.list().notes) == 2
         memory.add("The Heron is sold.")
         assert memory.stats(scope=TEAM)["notes"] == 2
+
+
+def test_faulty_reads_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="reads must be a list of scopes, not NoneType"):
+        Memory(":memory:", reads=None)  # type: ignore[arg-type]
