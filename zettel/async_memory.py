@@ -114,7 +114,7 @@ class AsyncMemory:
     ) -> None:
         require_scope(scope)
         self.scope = scope or Scope()
-        self.reads = tuple(scopes_of([self.scope, *reads])[1:])
+        self.reads = tuple(scopes_of([self.scope, *list_of("reads", reads, "scopes")])[1:])
         local: dict[str, Any] = {
             "llm": llm, "annotator": annotator, "budget": budget, "decay": decay, "embedder": embedder,
             "scorer": scorer, "auth": auth, "database": database, "runner": runner, "privacy": privacy,
@@ -216,7 +216,8 @@ class AsyncMemory:
         """Add one event and return the id of its (head) note. When it returns, the event is durable and searchable.
 
         ``tags`` are added to those of the note; ``importance`` (0 to 1) decides near-ties and decay; a ``pinned`` note
-        belongs in every prompt (``core``) and never decays. They are set right after the event is stored.
+        belongs in every prompt (``core``) and never decays. They are set right after the event is stored; of a text in
+        several parts, in the first.
 
         ``wait`` also runs all pending jobs of the scope. Raises ``InvalidEvent``, ``IdentityConflict``,
         ``EventDeleted``; with ``wait`` also ``JobFailed``. After ``JobFailed`` the event is stored: call

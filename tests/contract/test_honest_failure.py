@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, tzinfo
@@ -430,10 +431,11 @@ def test_closing_releases_unfinished_jobs(url: Any) -> None:
 
 def test_a_failed_background_job_is_logged_once(url: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("WARNING", "zettel.jobs")  # the command line, run by another test, raises it
+    tries = itertools.count(1)
 
     class Down(RemoteWords):
         async def embed(self, texts: Sequence[str]) -> Any:
-            raise InvalidInput("the embedder is down")
+            raise InvalidInput(f"the embedder is down, try {next(tries)}")
 
     with Memory(url, embedder=Down()) as memory:
         for text in ("The Heron is red.", "The Gull is grey."):
@@ -441,4 +443,4 @@ def test_a_failed_background_job_is_logged_once(url: Any, caplog: pytest.LogCapt
             with pytest.raises(JobFailed):
                 memory.flush()
     (warned,) = [record.getMessage() for record in caplog.records if record.name == "zettel.jobs"]
-    assert warned == "a background job failed (embed): InvalidInput: the embedder is down; `zettel jobs` shows all"
+    assert "(embed): InvalidInput: the embedder is down, try 1; `zettel jobs` shows all" in warned

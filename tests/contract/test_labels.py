@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from zettel import Memory
 from zettel.errors import InvalidInput
 
 pytestmark = pytest.mark.over_http
+
+TIME = datetime(2024, 5, 1, 9, 1, tzinfo=timezone.utc)
 
 
 def test_labels_are_set_in_the_note_once(memory: Memory) -> None:
@@ -38,7 +41,7 @@ def test_messages_become_events_in_order(memory: Memory) -> None:
             {"role": "user", "content": "Is it raining in Oslo?", "name": "Ann", "occurred_at": "2024-05-01T09:00Z"},
             call,
             {"role": "tool", "content": "12 degrees, rain", "tool_call_id": "c1"},
-            {"role": "assistant", "content": [{"type": "text", "text": "Yes, take an umbrella."}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "Yes, take an umbrella."}], "occurred_at": TIME},
         ],
         session="s",
         metadata={"app": "web"},
@@ -48,6 +51,7 @@ def test_messages_become_events_in_order(memory: Memory) -> None:
         ("Ann", "user"), ("assistant", "assistant"), ("tool", "tool"), ("assistant", "assistant"),
     ]  # fmt: skip
     assert notes[3].content == "Yes, take an umbrella."
+    assert notes[3].occurred_at == TIME
     assert {note.session for note in notes} == {"s"}
     assert [note.metadata for note in notes] == [{"app": "web"}] * 4
     event = memory.get(notes[1].event_ids[0])
@@ -57,7 +61,7 @@ def test_messages_become_events_in_order(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("message", "error"),
     [("hi", r"messages\[1\] must be a dict"), ({"role": "boss", "content": "hi"}, "has the role 'boss'"),
-     ({"role": "user", "content": 3}, "has the content 3")],
+     ({"role": "user", "content": 3}, "has the content 3"), ({"role": "assistant", "content": None}, "is empty")],
 )  # fmt: skip
 def test_a_faulty_message_stores_nothing(memory: Memory, message: Any, error: str) -> None:
     with pytest.raises(InvalidInput, match=error):

@@ -62,10 +62,9 @@ def test_faulty_scopes_are_refused(memory: Memory) -> None:
         memory.search("boat", scopes=[])
     with pytest.raises(InvalidInput, match="51 scopes: a search reads 1 to 50"):
         memory.search("boat", scopes=[Scope(user=str(number)) for number in range(51)])
-    with pytest.raises(InvalidInput):
-        memory.search("boat", scopes=["acme"])  # type: ignore[list-item]
-
-
+    for place in ("acme", {"tenant": 5}):
+        with pytest.raises(InvalidInput):
+            memory.search("boat", scopes=[place])  # type: ignore[list-item]
 
 
 def test_a_memory_opened_with_reads(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -79,3 +78,8 @@ def test_a_memory_opened_with_reads(tmp_path_factory: pytest.TempPathFactory) ->
         assert len(memory.list().notes) == 2
         memory.add("The Heron is sold.")
         assert memory.stats(scope=TEAM)["notes"] == 2
+
+
+def test_faulty_reads_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="reads must be a list of scopes, not NoneType"):
+        Memory(":memory:", reads=None)  # type: ignore[arg-type]

@@ -414,6 +414,10 @@ class TestDisclosure:
             assert {hit["note"]["content"] for hit in found} == {"The pier is closed.", "Ann's pier."}
             assert key("POST", "/v1/search?tenant=acme", {"question": "pier"}).status == 200
             assert key("POST", "/v1/events?tenant=acme", {"content": "The pier is open."}).status == 403
+            owner = server.asker(server.key("owner", ann, reads=[team]))
+            assert owner("GET", "/v1/export?format=zettel").status == 200
+            refused = owner("GET", "/v1/export?format=zettel&tenant=acme")
+            assert (refused.status, refused.error) == (403, "PermissionDenied: this key only reads tenant='acme'")
             others = [*scopes, {"tenant": "acme", "user": "bob"}]
             assert key("POST", "/v1/search", {"question": "pier", "scopes": others}).status == 403
             assert [scope.get("user") for scope in key("GET", "/v1/scopes").body["scopes"]] == [None, "ann"]

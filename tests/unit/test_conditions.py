@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timezone
+from enum import Enum
 from typing import Any
 
 import pytest
 
 from zettel.core.conditions import filter_of
 from zettel.errors import InvalidInput
-from zettel.model import Note
+from zettel.model import Kind, Note
 from zettel.ports.candidate_rules import passes
+
+
+class Colour(str, Enum):
+    RED = "red"
+
 
 NOTE = Note(
     id="n", content="The red boat leaks.", tags=("boat", "repair"), importance=0.8, event_ids=("e",), seq=1,
@@ -33,6 +40,9 @@ def test_filters_compare_with_types() -> None:
         {"tags": "boat"}, {"tags": {"contains": "repair"}}, {"tags": ["boat", "repair"]}, {"importance": {"gt": 0.5}},
         {"occurred_at": {"gte": "2024-04-30", "lt": "2024-05-01"}}, {"kind": "episodic"}, {"title": None},
         {"metadata.title": "of the metadata"}, {"kind": {"in": ["episodic", "insight"]}}, {"session": None},
+        {"kind": Kind.EPISODIC}, {"kind": {"in": [Kind.EPISODIC]}}, {"team": Colour.RED}, {"price": {"in": (3.0,)}},
+        {"team": {"in": [Colour.RED]}}, {"labels": {"in": [("a", "B", 1.0)]}}, {"box": {"in": [{"w": 1.0}]}},
+        {"missing": {"in": [None]}}, {"draft": {"nin": [1, "true"]}},
     ]  # fmt: skip
     assert [filter for filter in passing if not passes(NOTE, filter_of(filter=filter))] == []
     failing: list[dict[str, Any]] = [
@@ -66,6 +76,15 @@ def test_filters_compare_with_types() -> None:
         ({"kind": "dream"}, "must be one of episodic"),
         ({"tags": {"gt": "a"}}, "tags is a list"),
         ({1: "red"}, "has the name 1"),
+        ({"tags": {"in": ["boat"]}}, "tags is a list: use 'contains'"),
+        ({"occurred_at": {"contains": "2024-05-01"}}, "occurred_at is a time"),
+        ({"occurred_at": {"gte": None}}, "None cannot be compared by 'gte'"),
+        ({"importance": {"contains": 0.5}}, "importance is a number"),
+        ({"day": datetime(2024, 5, 1)}, "is not a JSON value"),
+        ({"price": {"in": [{3}]}}, "is not a JSON value"),
+        ({"team": "\ud800"}, "contains a lone surrogate"),
+        ({"\ud800": "red"}, "contains a lone surrogate"),
+        ({"team": {"ne": "a\x00"}}, "contains a NUL character"),
         ({"a": float("nan")}, "nan, which is not a JSON value"),
         ({"a": {"in": [1] * 3, "nin": [2]}, "or": [{"b": 1}] * 1001}, "more than 1,000 comparisons"),
     ],
@@ -73,6 +92,13 @@ def test_filters_compare_with_types() -> None:
 def test_faulty_filters_are_refused(filter: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         filter_of(filter=filter)
+
+
+def test_long_lists_are_compared_by_hash() -> None:
+    where = filter_of(filter={"price": {"nin": list(range(10, 200_000))}, "team": {"in": list(map(str, range(9_999)))}})
+    start = time.perf_counter()
+    assert not any(passes(NOTE, where) for _ in range(1000))
+    assert time.perf_counter() - start < 1
 
 
 def test_deep_filters_are_refused() -> None:

@@ -65,10 +65,13 @@ def create(
     """
     options = common(ctx)
     scopes = _scopes(options, scope, all_scopes)
+    readable = [_scope(text, "--reads") for text in reads]
+    if scopes is None and readable:
+        raise InvalidInput("--all-scopes opens every scope: leave --reads out")
     expiry = None if expires is None else _moment(expires)
     with opened(options, keys, create=True) as file:
         is_first, path = not file.all(), file.path
-        key, text = file.create(name, cast("Right", rights), scopes, expiry, trust, [_scope(text) for text in reads])
+        key, text = file.create(name, cast("Right", rights), scopes, expiry, trust, readable)
     if keys is None and "://" not in options.store and not Path(options.store).exists():
         notify(f"zettel: the store {options.store} does not exist yet; the key will open it once it does")
     if is_first:
@@ -156,14 +159,14 @@ def _scopes(options: Common, named: Sequence[str], every: bool) -> list[Scope] |
     return [_scope(text) for text in named]
 
 
-def _scope(text: str) -> Scope:
+def _scope(text: str, option: str = "--scope") -> Scope:
     from zettel.model import Scope
 
     parts: dict[str, str] = {}
     for pair in text.split(","):
         name, sign, value = pair.partition("=")
         if name not in PARTS or name in parts or not sign or not value:
-            raise InvalidInput(f"--scope {text!r}: expected {', '.join(PARTS)}, such as tenant=acme,user=ann")
+            raise InvalidInput(f"{option} {text!r}: expected {', '.join(PARTS)}, such as tenant=acme,user=ann")
         parts[name] = value
     return Scope(**parts)
 

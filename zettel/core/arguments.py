@@ -184,10 +184,11 @@ def require_name(name: str, text: str) -> None:
 
 def scopes_of(scopes: Iterable[Scope]) -> list[Scope]:
     """Return the scopes of a search, each once. Raises ``InvalidInput`` for none, too many, or another type."""
-    places = list(dict.fromkeys(list_of("scopes", scopes, "scopes")))
-    for place in places:
+    given = list_of("scopes", scopes, "scopes")
+    for place in given:
         if not isinstance(place, Scope):
             raise InvalidInput(f"scopes={place!r}: pass Scope(tenant=…, user=…, agent=…) each")
+    places = list(dict.fromkeys(given))
     if not 0 < len(places) <= MAX_SCOPES:
         raise InvalidInput(f"scopes has {len(places)} scopes: a search reads 1 to {MAX_SCOPES}")
     return places

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from zettel.core.arguments import Time, moment_of, names_of, require_keepable, require_storable, require_text
 from zettel.errors import InvalidInput
 from zettel.model import ROLES, Kind, Role, as_metadata_pairs, to_micros
-from zettel.ports.conditions import OPERATORS, AllOf, AnyOf, Comparison, Condition, Not
+from zettel.ports.conditions import OPERATORS, AllOf, AnyOf, Comparison, Condition, Not, comparable
 from zettel.ports.query import Filter
 
 FIELDS = {
@@ -21,7 +21,7 @@ FIELDS = {
     "content": "text", "external_id": "text", "tags": "list", "keywords": "list", "importance": "number",
     "confidence": "number", "version": "number", "occurred_at": "time", "recorded_at": "time", "valid_from": "time",
 }  # fmt: skip
-"""Fields of a note that a filter may name, with their type. AllOf other names are metadata."""
+"""Fields of a note that a filter may name, with their type. All other names are metadata."""
 METADATA = "metadata."
 """Prefix of a metadata key that has the name of a field, such as ``metadata.title``."""
 LOGICAL = ("and", "or", "not")
@@ -178,31 +178,50 @@ def _comparison(place: str, name: str, operator: str, value: Any, of_note: bool)
         raise InvalidInput(f"{place}: 'exists' takes True or False, not {value!r}")
     if operator in ORDERED and (isinstance(value, bool) or (not isinstance(value, (int, float, str)) and not of_note)):
         raise InvalidInput(f"{place}: {operator!r} takes a number or a text, not {value!r}")
+    require_text(place, name)
     if of_note and operator != "exists":
         value = _operand(place, name, operator, value)
+    value = _as_json(place, value)
+    if operator in ("in", "nin"):
+        value = frozenset(map(comparable, value))
     return Comparison(name, operator, value, of_note)
+
+
+def _as_json(place: str, value: Any) -> Any:
+    """Return a value as stores keep it: an enum as its text, a tuple as a list. Raises ``InvalidInput``."""
+    try:
+        value = json.loads(json.dumps(value))
+    except TypeError:
+        raise InvalidInput(f"{place}: {value!r} is not a JSON value: use texts, numbers, lists and dicts") from None
+    if isinstance(value, str):
+        require_text(place, value)
+    return value
 
 
 def _operand(place: str, name: str, operator: str, value: Any) -> Any:
     """Return the operand of a field, with times in microseconds. Raises ``InvalidInput`` for one of another type."""
     if operator in ("in", "nin"):
         return [_operand(place, name, "eq", each) for each in value]
-    kind = FIELDS[name]
-    if value is None and operator in ("eq", "ne"):
+    kind, is_equality = FIELDS[name], operator in ("eq", "ne")
+    if value is None and is_equality:
         return None
-    if kind == "time":
-        moment = moment_of(place, value)
-        return None if moment is None else to_micros(moment)
-    if kind == "list" and operator in ("eq", "ne"):
-        is_valid = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+    if kind == "text":
+        fits = isinstance(value, str)
+    elif kind == "list" and is_equality:
+        fits = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+    elif kind == "list":
+        fits = isinstance(value, str) and operator not in ORDERED
     else:
-        is_valid = (
-            isinstance(value, str)
-            if kind != "number"
-            else (isinstance(value, (int, float)) and not isinstance(value, bool))
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        fits = "contains" not in operator and (is_number if kind == "number" else value is not None)
+    if not fits:
+        way_out = ": use 'contains'" if kind == "list" else ""
+        raise InvalidInput(
+            f"{place}: {value!r} cannot be compared by {operator!r}, because {name} is a {kind}{way_out}"
         )
-    if not is_valid or (kind == "list" and operator in ORDERED):
-        raise InvalidInput(f"{place}: {value!r} cannot be compared by {operator!r}, because {name} is a {kind}")
+    moment = moment_of(place, value) if kind == "time" else None
+    if moment is not None:
+        return to_micros(moment)
     known: Sequence[str] = [kind.value for kind in Kind] if name == "kind" else ROLES if name == "role" else ()
     if known and operator in ("eq", "ne") and value not in known:
         raise InvalidInput(f"{place}={value!r} must be one of {', '.join(known)}")

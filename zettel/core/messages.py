@@ -34,8 +34,8 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
     if name := message.get("name"):
         event["speaker"] = name
     event |= {field: message[field] for field in ("id", "occurred_at") if message.get(field) is not None}
-    if not isinstance(content, str) or not message.keys() <= set(OWN_FIELDS):
-        event["payload"] = dict(message)
+    if (content and not isinstance(content, str)) or not message.keys() <= set(OWN_FIELDS):
+        event["payload"] = {field: value for field, value in message.items() if field != "occurred_at"}
     return event
 
 

@@ -41,7 +41,7 @@ class Work:
         self._model_claim = context.model_claim
         self._specs: dict[JobKind, JobSpec] = {}
         self._handlers: dict[JobKind, JobHandler] = {}
-        self._warned: set[tuple[JobKind, str]] = set()
+        self._warned: set[tuple[JobKind, type[BaseException]]] = set()
         for job in jobs:
             handler = job.make(context)
             if handler is not None:
@@ -96,14 +96,14 @@ class Work:
         declared = self._specs.get(jobs[0].kind)
         is_secret = (declared is None or declared.quotes_texts) and not isinstance(error, ZettelError)
         message = type(error).__name__ + ("" if is_secret else f": {self._guard.cleaned(str(error))}")
+        self._warn(jobs[0].kind, error, message)
         for attempts in sorted({job.attempts for job in jobs}):
             same = [job for job in jobs if job.attempts == attempts]
             counts = not isinstance(error, BudgetSpent)
-            self._warn(same[0], message)
             await self._store.fail(same, message, next_attempt(error, attempts, now), counts=counts)
 
-    def _warn(self, job: Job, message: str) -> None:
-        """Log the first failure of each kind, because nobody waits for a job in the background."""
-        if (job.kind, message) not in self._warned:
-            self._warned.add((job.kind, message))
-            LOG.warning("a background job failed (%s): %s; `zettel jobs` shows all", job.kind.value, message)
+    def _warn(self, kind: JobKind, error: BaseException, message: str) -> None:
+        """Log the first failure of each kind of job by each type of error: nobody waits for jobs in the background."""
+        if (kind, type(error)) not in self._warned:
+            self._warned.add((kind, type(error)))
+            LOG.warning("a background job failed (%s): %s; `zettel jobs` shows all", kind.value, message)

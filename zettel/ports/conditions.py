@@ -21,7 +21,10 @@ a text; ``icontains`` ignores case."""
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of a note's metadata, or of its field if ``of_note``. A time is a number of microseconds."""
+    """A comparison of a note's metadata, or of its field if ``of_note``.
+
+    A time is a number of microseconds. The value of ``in`` and ``nin`` is a frozenset of :func:`comparable` values.
+    """
 
     name: str
     operator: str
@@ -87,9 +90,9 @@ def _compare(operator: str, found: Any, value: Any) -> bool:
     if operator == "ne":
         return not _same(found, value)
     if operator == "in":
-        return any(_same(found, each) for each in value)
+        return comparable(found) in value
     if operator == "nin":
-        return not any(_same(found, each) for each in value)
+        return comparable(found) not in value
     if operator == "exists":
         return bool((found is not None) == value)
     if operator == "contains":
@@ -113,15 +116,22 @@ def _folded(value: Any) -> Any:
     return [_folded(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
+def comparable(value: Any) -> Any:
+    """Return a hashable value that is equal for JSON values that are equal with their types.
+
+    Example: ``comparable([1, True])`` equals ``comparable([1.0, True])``, but not ``comparable([1, 1])``.
+    """
+    if isinstance(value, bool):
+        return bool, value
+    if isinstance(value, (list, tuple)):
+        return (list, *map(comparable, value))
+    if isinstance(value, Mapping):
+        return dict, frozenset((key, comparable(each)) for key, each in value.items())
+    return value
+
+
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal, with their types."""
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if _is_number(one) and _is_number(other):
-        return bool(one == other)
-    return type(one) is type(other) and bool(one == other)
+    return bool(comparable(one) == comparable(other))
 
 
 def _is_number(value: Any) -> bool:

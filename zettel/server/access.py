@@ -65,7 +65,7 @@ class Access(NamedTuple):
             raise PermissionDenied(f"{action} needs a key for all scopes: this key is bound to its own scopes")
 
 
-def scope_of(key: Key | None, named: Scope | None, right: Right = "admin") -> Scope | None:
+def scope_of(key: Key | None, named: Scope | None, right: Right) -> Scope | None:
     """Return the scope of a request that needs ``right``. Raises ``PermissionDenied``, ``InvalidInput``.
 
     A refusal does not reveal whether the scope exists.
@@ -73,9 +73,9 @@ def scope_of(key: Key | None, named: Scope | None, right: Right = "admin") -> Sc
     if key is None or key.scopes is None:
         return named
     if named is not None:
-        if not is_in(named, (*key.scopes, *key.reads) if right == "read" else key.scopes):
-            raise PermissionDenied(f"this key does not open {named}")
-        return named
+        if is_in(named, key.scopes) or (right == "read" and is_in(named, key.reads)):
+            return named
+        raise PermissionDenied(f"this key {'only reads' if is_in(named, key.reads) else 'does not open'} {named}")
     if len(key.scopes) > 1 or ANY in key.scopes[0].model_dump().values():
         raise InvalidInput("this key opens several scopes: name one by tenant=, user= and agent=")
     return key.scopes[0]

@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 
 from zettel.errors import InvalidInput, PermissionDenied, TooLarge, ZettelError
 from zettel.remote import wire
-from zettel.server.access import Access, RequestAccess, respond
+from zettel.server.access import Access, RequestAccess, respond, scope_of
 from zettel.server.endpoints import endpoint, query_of
 from zettel.transcripts import MEMORY_FILE_FORMAT
 from zettel.transcripts.archive_tree import unpacked_bytes
@@ -109,9 +109,10 @@ async def dump(access: RequestAccess) -> Response:
 
 
 def _require_admin(access: Access) -> None:
-    """Raise ``PermissionDenied`` unless the key may read and restore whole memories."""
+    """Raise ``PermissionDenied`` unless the key may read and restore whole memories of the scope."""
     if access.key is not None and not access.key.may("admin"):
         raise PermissionDenied("a whole memory contains its scope's secret: use a key with the right admin")
+    scope_of(access.key, access.scope, "admin")
 
 
 @asynccontextmanager
