@@ -186,7 +186,7 @@ class AsyncMemory:
     def _search_in(self, search: dict[str, Any], scope: Scope | None) -> dict[str, Any]:
         """Return the arguments of a search, with the scopes that it reads."""
         scopes = self._read_scopes(search.get("scopes"), scope)
-        return search if scopes is None else search | {"scopes": list(scopes)}
+        return search if scopes is None else search | {"scopes": list_of("scopes", scopes, "scopes")}
 
     async def _call(self, operation: str, scope: Scope | None, /, **arguments: Any) -> Any:
         return await (await self._ready(scope)).call(operation, arguments, scope)

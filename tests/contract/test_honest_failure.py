@@ -429,6 +429,18 @@ def test_closing_releases_unfinished_jobs(url: Any) -> None:
     assert time.monotonic() - start < 20  # does not wait for the 30 s lease of the abandoned job
 
 
+def test_an_exit_of_the_program_is_not_logged(url: Any, caplog: pytest.LogCaptureFixture) -> None:
+    class Exiting(RemoteWords):
+        async def embed(self, texts: Sequence[str]) -> Any:
+            raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    with Memory(url, embedder=Exiting()) as memory:
+        memory.add("The Heron is red.")
+        with pytest.raises(JobFailed):
+            memory.flush()
+    assert [record for record in caplog.records if record.name == "zettel.jobs"] == []
+
+
 def test_a_failed_background_job_is_logged_once(url: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("WARNING", "zettel.jobs")  # the command line, run by another test, raises it
     tries = itertools.count(1)

@@ -62,6 +62,8 @@ def test_faulty_scopes_are_refused(memory: Memory) -> None:
         memory.search("boat", scopes=[])
     with pytest.raises(InvalidInput, match="51 scopes: a search reads 1 to 50"):
         memory.search("boat", scopes=[Scope(user=str(number)) for number in range(51)])
+    with pytest.raises(InvalidInput, match="scopes must be a list of scopes, not int"):
+        memory.context("boat", scopes=5)
     for place in ("acme", {"tenant": 5}):
         with pytest.raises(InvalidInput):
             memory.search("boat", scopes=[place])  # type: ignore[list-item]

@@ -18,6 +18,8 @@ from zettel.ports.operations import StaleLease
 LOG = logging.getLogger("zettel.jobs")
 DROPPED = "another job of its batch was taken over or deleted meanwhile; it will run again"
 """The error of a job that was dropped because of another job in its batch."""
+AT_EXIT = "after interpreter shutdown"
+"""End of Python's error when a program exits with its memory open. The next one runs the job again."""
 H = TypeVar("H", bound=JobHandler)
 
 
@@ -104,6 +106,6 @@ class Work:
 
     def _warn(self, kind: JobKind, error: BaseException, message: str) -> None:
         """Log the first failure of each kind of job by each type of error: nobody waits for jobs in the background."""
-        if (kind, type(error)) not in self._warned:
+        if (kind, type(error)) not in self._warned and not str(error).endswith(AT_EXIT):
             self._warned.add((kind, type(error)))
             LOG.warning("a background job failed (%s): %s; `zettel jobs` shows all", kind.value, message)

@@ -65,7 +65,7 @@ class Access(NamedTuple):
             raise PermissionDenied(f"{action} needs a key for all scopes: this key is bound to its own scopes")
 
 
-def scope_of(key: Key | None, named: Scope | None, right: Right) -> Scope | None:
+def scope_of(key: Key | None, named: Scope | None, right: Right = "admin") -> Scope | None:
     """Return the scope of a request that needs ``right``. Raises ``PermissionDenied``, ``InvalidInput``.
 
     A refusal does not reveal whether the scope exists.

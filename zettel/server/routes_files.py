@@ -112,7 +112,7 @@ def _require_admin(access: Access) -> None:
     """Raise ``PermissionDenied`` unless the key may read and restore whole memories of the scope."""
     if access.key is not None and not access.key.may("admin"):
         raise PermissionDenied("a whole memory contains its scope's secret: use a key with the right admin")
-    scope_of(access.key, access.scope, "admin")
+    scope_of(access.key, access.scope)
 
 
 @asynccontextmanager
