@@ -49,6 +49,7 @@ FRAMEWORKS = (
     Framework("openai-agents", "agents"),
     Framework("pydantic-ai", "pydantic_ai", ("pydantic-ai-slim[openai]",)),
     Framework("adk", "google.adk"),
+    Framework("anthropic", "anthropic"),
 )
 
 
@@ -66,9 +67,9 @@ class Environment(NamedTuple):
 ENVIRONMENTS = {
     "newest": Environment(("langgraph", "llamaindex")),
     "lowest": Environment(("langgraph", "llamaindex"), lowest=True),
-    "agents-newest": Environment(("autogen", "openai-agents", "pydantic-ai", "adk")),
+    "agents-newest": Environment(("autogen", "openai-agents", "pydantic-ai", "adk", "anthropic")),
     "agents-lowest": Environment(
-        ("autogen", "openai-agents", "pydantic-ai", "adk"), lowest=True, more=("litellm<1.84",)
+        ("autogen", "openai-agents", "pydantic-ai", "adk", "anthropic"), lowest=True, more=("litellm<1.84",)
     ),  # newer LiteLLM requires a newer mcp than openai-agents
     "crewai-newest": Environment(("crewai",)),
     "crewai-lowest": Environment(("crewai",), lowest=True),

@@ -26,6 +26,7 @@ from zettel.scoring.network_fit import Judged, fit_calibration
         ("openai_agents", "agents", "openai-agents"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("adk", "google.adk.memory.base_memory_service", "adk"),
+        ("anthropic_memory", "anthropic.lib.tools", "anthropic"),
     ],
 )
 def test_adapters_name_a_missing_extra(module: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
