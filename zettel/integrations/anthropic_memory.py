@@ -7,14 +7,12 @@ local tool in Anthropic's SDK.
 
 from __future__ import annotations
 
-import asyncio
 import posixpath
 import secrets
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
@@ -30,7 +28,7 @@ from zettel.core.arguments import checked, first_complaint
 from zettel.core.authority import require_authority
 from zettel.core.principals import acting_as
 from zettel.integrations.note_access import all_notes, delete_existing
-from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync
+from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_async, run_sync, writing
 from zettel.integrations.whole_events import correct, parts_of, whole_of
 from zettel.model import Event, Note, Scope
 
@@ -46,9 +44,6 @@ CONTEXT_LINES = 2
 """Lines before and after an edit that its answer shows."""
 
 Operation: TypeAlias = Callable[[AsyncMemory, Any], Awaitable[str]]
-
-_LOCKS: WeakKeyDictionary[AsyncMemory, asyncio.Lock] = WeakKeyDictionary()
-"""One lock per memory: an edit reads a file and then writes it, and several tools may share a memory."""
 
 
 class ZettelMemoryTool(BetaAbstractMemoryTool):  # type: ignore[misc]
@@ -174,7 +169,7 @@ class _Files:
     async def _do(self, operation: Operation, command: Any, memory: AsyncMemory) -> str:
         try:
             command = _complete(command)
-            async with _LOCKS.setdefault(memory, asyncio.Lock()):
+            async with writing(memory):
                 with acting_as(self._principal, self._trust):
                     return await operation(memory, command)
         except ZettelError as error:

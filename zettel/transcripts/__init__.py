@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .archive_tree import File
 
 BUILT_IN = tuple(
-    "locomo longmemeval chatgpt claude amem mem0 graphiti traces messages slack telegram discord mbox whatsapp "
-    "subtitles jsonl parquet csv markdown plain".split()
+    "locomo longmemeval chatgpt claude amem mem0 graphiti server-memory traces messages slack telegram discord mbox "
+    "whatsapp subtitles jsonl parquet csv markdown plain".split()
 )
 """Built-in formats, the most specific first: any text with colons matches ``plain``."""
 
@@ -33,7 +33,7 @@ ENTRY_POINTS = "zettel.formats"
 HEAD_BYTES = 65_536
 """Bytes that ``sniff`` receives: some files begin with long lists of questions."""
 
-_MODULES = {"csv": "csv_table", "jsonl": "events_jsonl", "parquet": "parquet_table"}
+_MODULES = {"csv": "csv_table", "jsonl": "events_jsonl", "parquet": "parquet_table", "server-memory": "server_memory"}
 """Modules in ``formats`` whose name differs from that of the format."""
 
 
