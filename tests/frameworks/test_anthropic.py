@@ -382,7 +382,7 @@ def test_delete_destroys_if_allowed(open_tool: Callable[..., Call], memory: Memo
     assert memory.search("red", archived=True) == []
 
 
-def test_decayed_and_merged_files_stay_files(call: Call, memory: Memory) -> None:
+def test_evolved_and_archived_files_stay_files(call: Call, memory: Memory) -> None:
     text = "Ann moors her boat, the Heron, at the north pier of Bergen."
     for name in ("a", "b", "c"):
         call("create", path=f"/memories/{name}", file_text=text)
