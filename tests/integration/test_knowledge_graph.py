@@ -379,3 +379,13 @@ def test_an_imported_file_is_the_graph(memory: Memory, tmp_path: Path) -> None:
     assert memory.import_transcript(path).added == 0  # an import does not revive what was deleted
     assert run(graph, "read_graph") == {"entities": [ACME], "relations": []}
     assert run(graph, "create_entities", entities=[JOHN]) == {"entities": [JOHN]}
+
+
+def test_incomplete_metadata_does_not_break_the_graph(memory: Memory) -> None:
+    memory.delete_scope()
+    for metadata in ({}, {"type": "entity"}, {"type": "relation", "from": 1}, {"type": "observation"}, {"type": [1]}):
+        memory.add("An odd note.", metadata={"tool": "server-memory", **metadata})
+    assert run(KnowledgeGraph(memory), "read_graph") == {
+        "entities": [{"name": "", "entityType": "", "observations": ["An odd note."]}],
+        "relations": [{"from": "1", "to": "", "relationType": ""}],
+    }

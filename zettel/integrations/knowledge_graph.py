@@ -30,6 +30,12 @@ GRAPH_URI = "memory://knowledge-graph"
 PRINCIPAL = "tool:mcp"
 FILTER = {"tool": server_memory.name}
 """Metadata of all notes of the graph."""
+FIELDS = {
+    "entity": server_memory.ENTITY_FIELDS[:1],
+    "observation": server_memory.OBSERVATION_FIELDS,
+    "relation": server_memory.RELATION_FIELDS,
+}
+"""The metadata that identifies an item, by its type."""
 RANKED_HITS = 10
 """Hits of a search for a query that no name, type or observation contains."""
 MIN_SCORE = 0.15
@@ -50,25 +56,27 @@ class Graph:
         self.relations: dict[tuple[str, ...], list[Note]] = {}
 
     def add(self, note: Note, content: str) -> None:
-        fields: Any = note.metadata
-        if fields.get("type") == "entity":
-            self.entities.setdefault(fields["name"], []).append(note)
-        elif fields.get("type") == "observation":
-            entity = fields["entityName"]
-            self.observations[entity].setdefault(server_memory.observation_of(entity, content), []).append(note)
-        elif fields.get("type") == "relation":
-            key = tuple(fields[field] for field in server_memory.RELATION_FIELDS)
+        """Add a note; a missing field counts as empty."""
+        kind = note.metadata.get("type")
+        key = tuple(str(note.metadata.get(field, "")) for field in FIELDS.get(str(kind), ()))
+        if kind == "entity":
+            self.entities.setdefault(key[0], []).append(note)
+        elif kind == "observation":
+            text = server_memory.observation_of(key[0], content)
+            self.observations[key[0]].setdefault(text, []).append(note)
+        elif kind == "relation":
             self.relations.setdefault(key, []).append(note)
 
     def entity(self, name: str) -> Wire:
-        kind = self.entities[name][0].metadata["entityType"]
+        kind = str(self.entities[name][0].metadata.get("entityType", ""))
         return {"name": name, "entityType": kind, "observations": list(self.observations.get(name, ()))}
 
     def part(self, names: Iterable[str]) -> Wire:
         """Return entities, and the relations from or to them."""
         chosen = [name for name in names if name in self.entities]
-        relations = [relation for relation in self.relations if set(relation[:2]) & set(chosen)]
-        return {"entities": [self.entity(name) for name in chosen], "relations": [_relation(key) for key in relations]}
+        ends = set(chosen)
+        relations = [_relation(key) for key in self.relations if not ends.isdisjoint(key[:2])]
+        return {"entities": [self.entity(name) for name in chosen], "relations": relations}
 
     def whole(self) -> Wire:
         return {

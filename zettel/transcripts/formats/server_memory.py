@@ -25,6 +25,7 @@ from zettel.transcripts.records import ContentKeys, record, rejected
 name = "server-memory"
 
 ENTITY_FIELDS = ("name", "entityType")
+OBSERVATION_FIELDS = ("entityName",)
 RELATION_FIELDS = ("from", "to", "relationType")
 _MARKS = ({"type", "entityType", "observations"}, {"type", "relationType", "from", "to"})
 
