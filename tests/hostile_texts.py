@@ -290,6 +290,7 @@ FILES = {
     "slack": "slack/general/2024-01-08.json", "telegram": "telegram-chat.json", "discord": "discord.json", "claude": "claude.json",
     "chatgpt": "chatgpt.json", "amem": "amem.json", "mem0": "mem0.json", "graphiti": "graphiti.json", "locomo": "locomo.json",
     "longmemeval": "longmemeval.json", "traces": "traces-otel.jsonl",
+    "server-memory": "server-memory.jsonl",
 }  # fmt: skip
 """Samples of formats whose longest text is replaced."""
 

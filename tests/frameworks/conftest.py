@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent_server import AgentServer
+from tests.claude_server import ClaudeServer, claude_server
 from tests.frameworks.known import FRAMEWORKS
 from zettel import Memory
 
@@ -77,7 +78,16 @@ def small_content_limit(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.fixture
-def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentServer]:
+def claude(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClaudeServer]:
+    """Serve a rule-based model at the address where Anthropic's client looks for Claude."""
+    with claude_server() as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+        yield server
+
+
+@pytest.fixture
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claude: ClaudeServer) -> Iterator[AgentServer]:
     """Serve a rule-based agent model at the address where clients look for OpenAI."""
     with AgentServer() as server:
         for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):

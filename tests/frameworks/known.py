@@ -54,6 +54,7 @@ FRAMEWORKS = (
     Framework("agno", "agno", ("openai",)),
     Framework("other-frameworks", "haystack", ("haystack-ai>=3.4", "dspy>=3.4", "smolagents[openai]>=1.26")),
     Framework("agent-framework", "agent_framework", ("agent-framework-openai",)),
+    Framework("anthropic", "anthropic"),
 )
 
 
@@ -73,9 +74,9 @@ ENVIRONMENTS = {
     "lowest": Environment(
         ("langgraph", "llamaindex"), lowest=True, more=("langgraph-prebuilt<1.0.6",)
     ),  # newer ones require a newer langgraph
-    "agents-newest": Environment(("autogen", "openai-agents", "pydantic-ai", "adk")),
+    "agents-newest": Environment(("autogen", "openai-agents", "pydantic-ai", "adk", "anthropic")),
     "agents-lowest": Environment(
-        ("autogen", "openai-agents", "pydantic-ai", "adk"), lowest=True, more=("litellm<1.84",)
+        ("autogen", "openai-agents", "pydantic-ai", "adk", "anthropic"), lowest=True, more=("litellm<1.84",)
     ),  # newer LiteLLM requires a newer mcp than openai-agents
     "more-newest": Environment(("strands", "agno", "agent-framework", "other-frameworks")),
     "more-lowest": Environment(("strands", "agno", "agent-framework", "other-frameworks"), lowest=True),

@@ -36,6 +36,7 @@ FORMAT_OF = {
     "mem0-page.json": "mem0",
     "graphiti.json": "graphiti",
     "graphiti-apoc.json": "graphiti",
+    "server-memory.jsonl": "server-memory",
     "csv-chat.csv": "csv",
     "csv-protokoll.csv": "csv",
     "csv-tickets.tsv": "csv",

@@ -30,6 +30,7 @@ from zettel.scoring.network_fit import Judged, fit_calibration
         ("strands", "strands.memory", "strands"),
         ("agent_framework", "agent_framework", "agent-framework"),
         ("agno", "agno.learn.stores.protocol", "agno"),
+        ("anthropic_memory", "anthropic.lib.tools", "anthropic"),
     ],
 )
 def test_adapters_name_a_missing_extra(module: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Stores of A-MEM, mem0 and Graphiti, read as events: ids, dates, users and kinds."""
+"""Stores of A-MEM, mem0, Graphiti and server-memory, read as events: ids, dates, users and kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zettel import Memory
 from zettel.errors import BadRecord
 from zettel.model import Event, LinkType
 from zettel.transcripts import Rejected
-from zettel.transcripts.formats import amem, graphiti, mem0
+from zettel.transcripts.formats import amem, graphiti, mem0, server_memory
 from zettel.transcripts.formats.memory_dumps import flat
 
 SAMPLES = Path(__file__).parents[1] / "data" / "transcripts"
@@ -204,6 +204,46 @@ class TestGraphiti:
             fields = [(event.external_id, event.content, event.title) for event in events]
             assert fields == [("f", "A is B.", None), ("e", "S", "A")]
             assert rejected == {}
+
+
+class TestServerMemory:
+    def test_entities_observations_and_relations_are_events(self) -> None:
+        records = list(server_memory.read(SAMPLES / "server-memory.jsonl"))
+        events = [record for record in records if isinstance(record, Event)]
+        assert [(event.title, event.content) for event in events] == [
+            ("Runa Dahl", "Runa Dahl (person)"),
+            (None, "Runa Dahl: Keeps the spare key of the boathouse under the third plank"),
+            (None, "Runa Dahl: Is allergic to walnuts"),
+            ("Rowing Club", "Rowing Club (organization)"),
+            (None, "Runa Dahl is treasurer of Rowing Club"),
+        ]
+        assert [event.metadata for event in events[2:]] == [
+            {"tool": "server-memory", "type": "observation", "entityName": "Runa_Dahl"},
+            {"tool": "server-memory", "type": "entity", "name": "Rowing_Club", "entityType": "organization"},
+            {"tool": "server-memory", "type": "relation", "from": "Runa_Dahl", "to": "Rowing_Club",
+             "relationType": "is_treasurer_of"},
+        ]  # fmt: skip
+        assert {(event.role, event.occurred_at) for event in events} == {("assistant", None)}
+        (bad,) = (record for record in records if isinstance(record, Rejected))
+        assert (bad.position, "expected an entity" in bad.reason) == ("4", True)
+
+    @pytest.mark.parametrize("line", [
+        "[]", "{", "3", '{"type": "x"}', '{"type": "entity", "name": "A", "entityType": 1}',
+        '{"type": "entity", "name": "A", "entityType": "B", "observations": [1]}',
+    ])  # fmt: skip
+    def test_damaged_lines_are_rejected(self, line: str, tmp_path: Path) -> None:
+        good = json.dumps({"type": "entity", "name": "A", "entityType": "b", "observations": []})
+        first, second = server_memory.read(dumped(tmp_path, f"{line}\n{good}\n"))
+        assert (isinstance(first, Rejected), isinstance(second, Event)) == (True, True)
+
+    def test_entities_are_linked_to_what_names_them(self) -> None:
+        with Memory(":memory:") as memory:
+            report = memory.import_transcript(SAMPLES / "server-memory.jsonl")
+            assert (report.format, report.added, report.rejected) == ("server-memory", 5, 1)
+            memory.flush()
+            relation = next(note for note in memory.list().notes if "treasurer" in note.content)
+            mentioned = {link.target for link in memory.links(relation.id) if link.type is LinkType.MENTIONS}
+            assert {memory.get(id).title for id in mentioned} == {"Runa Dahl", "Rowing Club"}
 
 
 @pytest.mark.parametrize("format", [amem, mem0, graphiti])

@@ -24,6 +24,9 @@ def mcp(
     allow_delete: bool = typer.Option(
         False, "--allow-delete", help="Also offer delete_memory, which destroys for good."
     ),
+    knowledge_graph: bool = typer.Option(
+        False, "--knowledge-graph", help="Offer the tools of MCP's reference server-memory instead."
+    ),
     trust: float = typer.Option(1.0, "--trust", min=0, max=1, help="Highest trust in what clients write, 0 to 1."),
 ) -> None:
     """Serve this memory to MCP clients, over stdio or HTTP.
@@ -35,12 +38,14 @@ def mcp(
     Examples:
       zettel mcp --store ~/zettel.db --user ann
       zettel mcp --http --port 8765 --read-only
+      zettel mcp --store ~/zettel.db --knowledge-graph
       claude mcp add zettel -- zettel mcp --store ~/zettel.db
     """
     from zettel.integrations.mcp_server import (
         DEFAULT_PORT,
         address_of,
         claimed_stdout,
+        knowledge_graph_server,
         listening,
         mcp_server,
         require_mcp,
@@ -53,6 +58,8 @@ def mcp(
         raise InvalidInput("--host and --port require --http: add --http, or leave them out")
     if read_only and allow_delete:
         raise InvalidInput("--read-only leaves out every tool that changes the memory: leave out --allow-delete")
+    if knowledge_graph and allow_delete:
+        raise InvalidInput("--knowledge-graph has tools of its own that delete: leave out --allow-delete")
     require_mcp()
     import anyio
 
@@ -62,7 +69,10 @@ def mcp(
         else:
             wire = stack.enter_context(claimed_stdout())
         memory = stack.enter_context(options.memory(create=not read_only, run_llm_jobs=not read_only))
-        server = mcp_server(memory, read_only=read_only, allow_delete=allow_delete, trust=trust)
+        if knowledge_graph:
+            server = knowledge_graph_server(memory, read_only=read_only, trust=trust)
+        else:
+            server = mcp_server(memory, read_only=read_only, allow_delete=allow_delete, trust=trust)
         stack.enter_context(stopped_by_signals())
         if http:
             notify(f"zettel: MCP at {address_of(at)}")

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 import anyio
 
 from zettel.errors import InvalidInput, MissingExtra, ZettelError
+from zettel.integrations.knowledge_graph import KnowledgeGraph
 from zettel.integrations.mcp_content import Content
 from zettel.integrations.sync_or_async import AnyMemory, require_memory
 from zettel.model import Scope
@@ -72,9 +73,25 @@ def mcp_server(
     """
     require_memory(memory)
     require_mcp()
+    return _server(Content(memory, scope, read_only, allow_delete, trust))
+
+
+def knowledge_graph_server(
+    memory: AnyMemory, *, scope: Scope | None = None, read_only: bool = False, trust: float = 1.0
+) -> Any:
+    """Return a ``Server`` with the tools of the reference server ``server-memory``, for one scope of a memory.
+
+    ``read_only`` and ``trust`` as for ``mcp_server``. Its tools delete for good, like those of the reference. Raises
+    ``MissingExtra``, ``InvalidInput``.
+    """
+    require_memory(memory)
+    require_mcp()
+    return _server(KnowledgeGraph(memory, scope, read_only, trust))
+
+
+def _server(content: Content | KnowledgeGraph) -> Any:
     from mcp.server.lowlevel import Server
 
-    content = Content(memory, scope, read_only, allow_delete, trust)
     server: Any = Server("zettel", version=VERSION, instructions=content.instructions)
     register = _register_2 if hasattr(server, "add_request_handler") else _register_1
     for method, answer in content.methods.items():

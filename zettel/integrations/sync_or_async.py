@@ -6,9 +6,11 @@ in its own event loop.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.principals import acting_as
@@ -18,6 +20,8 @@ from zettel.memory import Memory
 R = TypeVar("R")
 AnyMemory: TypeAlias = Memory | AsyncMemory
 Operation: TypeAlias = Callable[[AsyncMemory], Awaitable[R]]
+
+_LOCKS: WeakKeyDictionary[AsyncMemory, asyncio.Lock] = WeakKeyDictionary()
 
 
 def run_sync(memory: AnyMemory, operation: Operation[R]) -> R:
@@ -55,3 +59,8 @@ def require_memory(memory: object) -> None:
     """Raise ``InvalidInput`` unless ``memory`` is a ``Memory`` or an ``AsyncMemory``."""
     if not isinstance(memory, (Memory, AsyncMemory)):
         raise InvalidInput(f"memory must be a Memory or an AsyncMemory, got {type(memory).__name__}")
+
+
+def writing(memory: AsyncMemory) -> asyncio.Lock:
+    """Return the lock of a memory, for operations that read something and then write it."""
+    return _LOCKS.setdefault(memory, asyncio.Lock())

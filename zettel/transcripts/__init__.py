@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .archive_tree import File
 
 BUILT_IN = tuple(
-    "locomo longmemeval chatgpt claude claude-code codex gemini-cli amem mem0 graphiti traces messages slack telegram "
-    "discord mbox whatsapp subtitles jsonl parquet csv markdown plain".split()
+    "locomo longmemeval chatgpt claude claude-code codex gemini-cli amem mem0 graphiti server-memory traces messages slack "
+    "telegram discord mbox whatsapp subtitles jsonl parquet csv markdown plain".split()
 )
 """Built-in formats, the most specific first: any text with colons matches ``plain``."""
 
@@ -35,7 +35,7 @@ HEAD_BYTES = 65_536
 
 _MODULES = {
     **{"csv": "csv_table", "jsonl": "events_jsonl", "parquet": "parquet_table"},
-    **{"claude-code": "claude_code", "gemini-cli": "gemini_cli"},
+    **{"claude-code": "claude_code", "gemini-cli": "gemini_cli", "server-memory": "server_memory"},
 }
 """Modules in ``formats`` whose name differs from that of the format."""
 
