@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .archive_tree import File
 
 BUILT_IN = tuple(
-    "locomo longmemeval chatgpt claude claude-code codex gemini-cli amem mem0 graphiti server-memory traces messages slack "
-    "telegram discord mbox whatsapp subtitles jsonl parquet csv markdown plain".split()
+    "locomo longmemeval chatgpt claude claude-code codex gemini-cli amem mem0 graphiti server-memory traces messages "
+    "slack telegram discord mbox whatsapp subtitles jsonl parquet csv markdown plain".split()
 )
 """Built-in formats, the most specific first: any text with colons matches ``plain``."""
 
