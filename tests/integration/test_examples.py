@@ -61,7 +61,10 @@ def test_every_example_is_tested() -> None:
 
 
 def run(name: str, folder: Path, *arguments: str, warnings: str = "error", **settings: str) -> str:
-    """Run an example in a folder with these environment variables and return its output."""
+    """Run an example in a folder with these environment variables and return its output.
+
+    On stderr it may log failed jobs, as those of a model are; each test asserts what becomes of them.
+    """
     process = subprocess.run(
         [sys.executable, "-W", warnings, str(CHECKOUT / "examples" / name), *arguments],
         cwd=folder,
@@ -70,7 +73,8 @@ def run(name: str, folder: Path, *arguments: str, warnings: str = "error", **set
         text=True,
         timeout=TIMEOUT,
     )
-    assert (process.returncode, process.stderr) == (0, ""), process.stderr
+    errors = [line for line in process.stderr.splitlines() if not line.startswith("a background job failed (annotate)")]
+    assert (process.returncode, errors) == (0, []), process.stderr
     assert not list(folder.iterdir()), "an example leaves files behind"
     return process.stdout
 

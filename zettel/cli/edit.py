@@ -23,7 +23,9 @@ def edit(
     valid_to: str | None = typer.Option(None, "--valid-to", metavar="TIME", help="It is true until then."),
     meta: list[str] | None = typer.Option(None, "--meta", metavar="NAME=VALUE", help="Metadata to set; repeatable."),
 ) -> None:  # fmt: skip
-    """Change a note, as a new version: history shows it, and revert undoes it.
+    """Change a note, as a new version.
+
+    history shows its versions, and revert undoes the change.
 
     \b
     Examples:
