@@ -122,7 +122,7 @@ def test_contents_can_be_added_queried_and_cleared(memory_class: Callable[..., A
         assert (boat.content, boat.mime_type) == ({"boat": "Blue Heron"}, "application/json")
         (tea,) = (await zettel_memory.query("Where is the tea?", k=1, session="s1")).results
         assert (tea.content, tea.mime_type) == ("# Tea\nIt is in the left cupboard.", "text/markdown")
-        assert not (await zettel_memory.query("walnuts", filter={"kind": "boat"})).results
+        assert not (await zettel_memory.query("walnuts", filter={"metadata.kind": "boat"})).results
         assert not (await ZettelMemory(memory, scope=BOB).query("walnuts")).results
         await ZettelMemory(memory, scope=ANN, session="s2").add(text("Ben likes figs."))
         await zettel_memory.clear()

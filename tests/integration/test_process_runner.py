@@ -228,7 +228,8 @@ def test_an_embedder_outside_a_module_fails_the_jobs_with_a_clear_error(tmp_path
     )
     assert "other processes cannot import a part of this memory" in result.stdout
     assert "'Mine'" in result.stdout
-    assert result.stderr == ""
+    (logged,) = result.stderr.splitlines()
+    assert logged.startswith("a background job failed (embed): ")
 
 
 def test_the_error_of_a_worker_that_cannot_open_the_memory_is_reported(

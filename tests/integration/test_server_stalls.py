@@ -62,7 +62,7 @@ REFUSED = {
     "16 MB": Attack("/v1/events", lambda: b'{"content":"' + b"x" * 2**24, "exceeds the limit of 4,194,304 bytes"),
 }
 ACCEPTED = {
-    "filter": Attack("/v1/search", lambda: _filter(900)),
+    "filter": Attack("/v1/search", lambda: _filter(100)),
     "question": Attack("/v1/search", lambda: b'{"question":"%s"}' % (b"harbour " * 2_400)),
     "questions": Attack("/v1/search/batch", lambda: b'{"questions":["boat"%s]}' % (b',"where is the boat"' * 49)),
     "events": Attack("/v1/events/batch", lambda: _events(500)),

@@ -86,7 +86,7 @@ def test_filters_compare_with_types() -> None:
         ({"\ud800": "red"}, "contains a lone surrogate"),
         ({"team": {"ne": "a\x00"}}, "contains a NUL character"),
         ({"a": float("nan")}, "nan, which is not a JSON value"),
-        ({"a": {"in": [1] * 3, "nin": [2]}, "or": [{"b": 1}] * 1001}, "more than 1,000 comparisons"),
+        ({"a": {"in": [1] * 3, "nin": [2]}, "or": [{"b": 1}] * 101}, "more than 100 comparisons"),
     ],
 )
 def test_faulty_filters_are_refused(filter: Any, message: str) -> None:

@@ -26,7 +26,8 @@ METADATA = "metadata."
 """Prefix of a metadata key that has the name of a field, such as ``metadata.title``."""
 LOGICAL = ("and", "or", "not")
 ORDERED = ("gt", "gte", "lt", "lte")
-MAX_DEPTH, MAX_COMPARISONS = 20, 1000
+MAX_DEPTH, MAX_COMPARISONS = 20, 100
+"""A longer list of values belongs into ``in``, which takes as long as one comparison."""
 
 
 class Parsed(NamedTuple):
@@ -91,7 +92,7 @@ def parse_filter(filter: Mapping[str, Any]) -> Parsed:
     """Return the conditions of a filter. Raises ``InvalidInput``, which names the faulty part."""
     condition = _all("filter", filter, 0)
     if _count(condition) > MAX_COMPARISONS:
-        raise InvalidInput(f"filter has more than {MAX_COMPARISONS:,} comparisons: split the search")
+        raise InvalidInput(f"filter has more than {MAX_COMPARISONS:,} comparisons: use 'in' with a list")
     paired = [part for part in condition.parts if isinstance(part, Comparison) and _is_paired(part)]
     pairs = sorted({pair for part in paired for pair in as_metadata_pairs({part.name: part.value})})
     rest = tuple(
