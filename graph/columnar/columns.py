@@ -22,6 +22,7 @@ from zettel.model import ROLES, TIME_MIN, Kind, LinkType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from zettel.model import Note
     from zettel.ports.query import Bools, Ints
 
 MISSING = -1
@@ -112,6 +113,8 @@ class Columns:
         """For columns of a past moment: names by key of terms that may be deleted from the file."""
         self.meeting: dict[str, tuple[int, Bools]] = {}
         """By condition of recent filters: the state in which rows were compared, and which rows met it."""
+        self.former_notes: dict[int, Note] = {}
+        """For columns of a past moment: by row, the state of the notes that changed since."""
         self.snapshot_damaged = False
         """If the scope's snapshot turned out to be damaged."""
         self.order: Ints = np.zeros(0, np.int32)

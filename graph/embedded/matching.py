@@ -10,7 +10,6 @@ import numpy as np
 
 from zettel.graph.columnar.columns import MISSING, Columns, as_ints
 from zettel.graph.embedded.conditions import clause
-from zettel.graph.embedded.point_in_time import formers
 from zettel.graph.embedded.reads import FILTER, filter_values, is_rare
 from zettel.ports.conditions import matches
 
@@ -36,15 +35,15 @@ def matching_rows(
         return None
     if known_at is not None:
         mask = columns.mask(_met(sql, columns, where, "n.scope = :scope", {"scope": columns.scope}))
-        for former in formers(sql, columns, known_at):
-            mask[former.row] = matches(where, former.note.metadata, former.note)
+        for row, note in columns.former_notes.items():
+            mask[row] = matches(where, note.metadata, note)
         return mask
     _, facets = keys.filter_facets(filter)
     if any(is_rare(sql, columns.scope, facet) for facet in facets):
         return columns.mask(_met(sql, columns, where, FILTER, filter_values(columns.scope, keys, filter)))
     since, mask = columns.meeting.pop(repr(where), (-1, columns.mask(())))
-    mask = np.append(mask[:-1], np.zeros(columns.rows + 2 - len(mask), bool))
     if since != columns.changed:
+        mask = np.append(mask[:-1], np.zeros(columns.rows + 2 - len(mask), bool))
         values, condition = {"scope": columns.scope, "since": since}, "n.scope = :scope AND n.changed > :since"
         changed = sql.execute(f"SELECT n.number FROM notes n WHERE {condition}", values)
         mask[columns.rows_of(as_ints([number for (number,) in changed]))] = False

@@ -43,12 +43,13 @@ def as_known(sql: sqlite3.Connection, columns: Columns, known_at: int, keys: Key
     """
     known = columns.copy()
     notes = known.notes
-    past = [former for former in formers(sql, known, known_at) if notes["recorded_at"][former.row] <= known_at]
+    past = [former for former in _formers(sql, known, known_at) if notes["recorded_at"][former.row] <= known_at]
     changed = as_ints([former.row for former in past])
     later = np.flatnonzero(notes["alive"] & (notes["recorded_at"] > known_at))
     known.release(np.concatenate([later, changed]))
     notes["alive"][later] = False
     known.vectors.drop(as_ints([former.row for former in past if former.reworded]))
+    known.former_notes = {former.row: former.note for former in past}
     for former in past:
         _restore_fields(known, former)
     _restore_entries(known, past, keys)
@@ -58,8 +59,7 @@ def as_known(sql: sqlite3.Connection, columns: Columns, known_at: int, keys: Key
     return known
 
 
-def formers(sql: sqlite3.Connection, columns: Columns, known_at: int) -> list[PastNote]:
-    """Return the states at ``known_at`` of the notes that changed since then."""
+def _formers(sql: sqlite3.Connection, columns: Columns, known_at: int) -> list[PastNote]:
     rows = sql.execute(
         """SELECT n.number, COALESCE(t.base, t.body), t.body FROM notes n JOIN texts t ON t.note = n.number
         WHERE n.number IN (SELECT note FROM revisions WHERE scope = ? AND recorded_at > ?)""",

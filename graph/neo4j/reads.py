@@ -15,7 +15,7 @@ from zettel.graph.neo4j.connection import Neo4jConnection
 from zettel.graph.scopes import ScopeRow, Secrets
 from zettel.model import TIME_MIN, EventRecord, Link, Note, Revision, Scope, Term, TermUse, from_micros
 from zettel.ports import LookupQuery, LookupResult, NoteHistory, ScopeState, Written
-from zettel.ports.conditions import matches
+from zettel.ports.conditions import Condition, matches
 from zettel.ports.query import DAY, SLOT, Filter, Selection, Tally
 
 if TYPE_CHECKING:
@@ -162,13 +162,14 @@ class Neo4jNotes:
         return tuple(row["id"] for row in await self.connection.read("notes_of", scope=scope.key, ids=list(events)))
 
     async def page(self, scope: Scope, filter: Filter, after: int, limit: int) -> list[Note]:
-        if filter.where is None:
+        where = filter.where
+        if where is None:
             read = await self.connection.read(
                 "page", scope=scope.key, after=after, limit=limit, **filter_values(filter)
             )
             return [rows.read_note(row["note"]) for row in read]
         found: list[Note] = []
-        async for note in self._meeting(scope, filter, after):
+        async for note in self._meeting(scope, where, filter, after):
             found.append(note)
             if len(found) == limit:
                 break
@@ -176,16 +177,15 @@ class Neo4jNotes:
 
     async def matching(self, scope: Scope, filter: Filter) -> list[str] | None:
         """Return the ids of the unarchived notes that pass the filter, if it has ``where``, else None."""
-        if filter.where is None:
-            return None
-        return [note.id async for note in self._meeting(scope, filter, -1)]
+        where = filter.where
+        return None if where is None else [note.id async for note in self._meeting(scope, where, filter, -1)]
 
-    async def _meeting(self, scope: Scope, filter: Filter, after: int) -> AsyncIterator[Note]:
-        """Yield the unarchived notes of higher ``seq`` that pass the filter. Cypher cannot read JSON."""
-        where, rest = filter.where, replace(filter, where=None)
+    async def _meeting(self, scope: Scope, where: Condition, filter: Filter, after: int) -> AsyncIterator[Note]:
+        """Yield the unarchived notes of higher ``seq`` that pass the filter with ``where``. Cypher cannot read JSON."""
+        rest = replace(filter, where=None)
         while page := await self.page(scope, rest, after, MATCHING_PAGE):
             for note in page:
-                if where is None or matches(where, note.metadata, note):
+                if matches(where, note.metadata, note):
                     yield note
             after = page[-1].seq
 
@@ -217,7 +217,7 @@ class Neo4jNotes:
         ]  # fmt: skip
         values |= {
             "words": " OR ".join(f"({choice})" for choice in choices), "terms": list(selection.terms),
-            "moment": None if selection.as_of is None else from_micros(selection.as_of), 
+            "moment": None if selection.as_of is None else from_micros(selection.as_of),
             **filter_values(filter, await self.matching(scope, filter)),
         }  # fmt: skip
         given = {

@@ -92,10 +92,11 @@ async def search_many(
         if not isinstance(text, str):
             raise InvalidQuestion(f"a question must be a str, not {type(text).__name__}")
     queries = [SearchRequest(text=text, **common) for text in texts]
+    first, chosen = await memory.scorers(scorer)
     vectors = await engine.searcher.embed(texts)
 
     async def search_in(place: Scope) -> list[list[Hit]]:
-        first, stages = await memory.scorers(scorer)
+        stages = chosen
         if scorer is None and memory.scorer is None:
             from zettel.search.learned import learned_stages
 
