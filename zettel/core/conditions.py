@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 from zettel.core.arguments import Time, moment_of, names_of, require_keepable, require_storable, require_text
 from zettel.errors import InvalidInput
 from zettel.model import ROLES, Kind, Role, as_metadata_pairs, to_micros
-from zettel.ports.conditions import OPERATORS, AllOf, AnyOf, Comparison, Condition, Not, comparable
+from zettel.ports.conditions import (
+    OPERATORS,
+    ORDERED,
+    AllOf,
+    AnyOf,
+    Comparison,
+    Condition,
+    Not,
+    comparable,
+    comparisons,
+)
 from zettel.ports.query import Filter
 
 FIELDS = {
@@ -25,7 +35,6 @@ FIELDS = {
 METADATA = "metadata."
 """Prefix of a metadata key that has the name of a field, such as ``metadata.title``."""
 LOGICAL = ("and", "or", "not")
-ORDERED = ("gt", "gte", "lt", "lte")
 MAX_DEPTH, MAX_COMPARISONS = 20, 100
 """A longer list of values belongs into ``in``, which takes as long as one comparison."""
 
@@ -91,7 +100,7 @@ def filter_from_json(name: str, text: str) -> dict[str, Any]:
 def parse_filter(filter: Mapping[str, Any]) -> Parsed:
     """Return the conditions of a filter. Raises ``InvalidInput``, which names the faulty part."""
     condition = _all("filter", filter, 0)
-    if _count(condition) > MAX_COMPARISONS:
+    if sum(1 for _ in comparisons(condition)) > MAX_COMPARISONS:
         raise InvalidInput(f"filter has more than {MAX_COMPARISONS:,} comparisons: use 'in' with a list")
     paired = [part for part in condition.parts if isinstance(part, Comparison) and _is_paired(part)]
     pairs = sorted({pair for part in paired for pair in as_metadata_pairs({part.name: part.value})})
@@ -227,9 +236,3 @@ def _operand(place: str, name: str, operator: str, value: Any) -> Any:
     if known and operator in ("eq", "ne") and value not in known:
         raise InvalidInput(f"{place}={value!r} must be one of {', '.join(known)}")
     return value
-
-
-def _count(condition: Condition) -> int:
-    if isinstance(condition, Comparison):
-        return 1
-    return sum(map(_count, (condition.part,) if isinstance(condition, Not) else condition.parts))

@@ -7,9 +7,10 @@ themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
 from zettel.model import Kind, Note, to_micros
@@ -17,6 +18,8 @@ from zettel.model import Kind, Note, to_micros
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains", "exists")
 """``in`` and ``nin`` take a list, ``exists`` takes true or false. ``contains`` finds an element of a list, or a part of
 a text; ``icontains`` ignores case."""
+ORDERED: Mapping[str, Callable[[Any, Any], bool]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
+"""The operators of an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,16 @@ def matches(condition: Condition, metadata: Mapping[str, Any], note: Note | None
 
 def reads_fields(condition: Condition) -> bool:
     """Return whether a condition reads more than metadata."""
+    return any(comparison.of_note for comparison in comparisons(condition))
+
+
+def comparisons(condition: Condition) -> Iterator[Comparison]:
+    """Yield the comparisons of a condition."""
     if isinstance(condition, Comparison):
-        return condition.of_note
-    return any(map(reads_fields, (condition.part,) if isinstance(condition, Not) else condition.parts))
+        yield condition
+        return
+    for part in (condition.part,) if isinstance(condition, Not) else condition.parts:
+        yield from comparisons(part)
 
 
 def _field(note: Note | None, name: str) -> Any:
@@ -101,7 +111,7 @@ def _compare(operator: str, found: Any, value: Any) -> bool:
         return _contains(_folded(found), _folded(value))
     if not (_is_number(found) and _is_number(value)) and not (isinstance(found, str) and isinstance(value, str)):
         return False
-    return bool({"gt": found > value, "gte": found >= value, "lt": found < value, "lte": found <= value}[operator])
+    return bool(ORDERED[operator](found, value))
 
 
 def _contains(found: Any, value: Any) -> bool:
