@@ -3,7 +3,9 @@
 #   make check   lint, types, tests without a server       make types   mypy, strict
 #   make test    all tests, heavy ones as a sample         make wheel   build the wheel into dist/
 #   make soak    heavy tests in full, results as JSON      make bench   recall and speed (DATA=folder for all)
-#   make architecture  redraw docs/architecture.md         make clean   delete .venv and all build output
+#   make docs    build the site into site/                 make docs-serve  show the site while you write
+#   make architecture  redraw docs/architecture.md         make recording   draw terminal and page for the README
+#   make typescript  types of the TypeScript client        make clean   delete .venv and all build output
 # PYTHON=python3.12 chooses the interpreter, PIP="--extra-index-url https://download.pytorch.org/whl/cpu" a torch without CUDA.
 
 # Tests start hundreds of processes. Without bytecode files, each would compile its imports again.
@@ -12,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo check test test-env soak bench lint types architecture wheel clean
+.PHONY: demo check test test-env soak bench lint types docs docs-serve architecture recording typescript wheel clean
 
 SUITABLE = import sys, venv; sys.exit(sys.version_info < (3, 10))
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10 python; do \
@@ -27,8 +29,8 @@ INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(BI
 demo: $(VENV)/$(if $(filter neo4j,$(STORE)),dev,core).stamp
 	$(BIN)/zettel demo $(if $(filter neo4j,$(STORE)),--neo4j,$(if $(STORE),--store $(STORE)))
 
-# Linting, types, unit tests, and contract tests on the embedded store and the in-memory oracle: no server, no network.
-check: lint types $(VENV)/test.stamp
+# Linting, types, the site, unit tests, and contract tests on the embedded store and the in-memory oracle: no server, no network.
+check: lint types docs $(VENV)/test.stamp
 	$(BIN)/python -m pytest -q -n 2 -m "not neo4j and not http and not soak and not slow" tests/unit tests/contract $(PYTEST)
 
 # Ends with a list of skipped tests and the reasons. ZETTEL_NO_SKIP=1 turns skips into failures.
@@ -48,8 +50,25 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 
+# Strict: a broken link, a page outside the navigation or an error in a docstring fails the build. It needs no network.
+docs: $(VENV)/dev.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/dev.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
 architecture: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.draw_architecture
+
+# Needs Chromium.
+recording: $(VENV)/test.stamp
+	$(BIN)/python -m tests.draw_terminal
+	$(BIN)/python -m tests.draw_page
+
+# The types of the TypeScript client; needs Node.js and npm.
+typescript: $(VENV)/test.stamp
+	$(BIN)/python -m tests.openapi > clients/typescript/openapi.json
+	cd clients/typescript && npm install --no-audit --no-fund --no-package-lock && npm run generate
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
@@ -60,7 +79,7 @@ wheel: $(VENV)/dev.stamp
 	rm -rf build
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # The environment: one stamp per set of packages; a larger set contains the smaller. -------------------------------
 

@@ -1,4 +1,4 @@
-"""Google's Agent Development Kit with a memory: later sessions search stored ones.
+"""Google's Agent Development Kit | Search stored sessions in later ones.
 
 pip install 'zettel-graph[adk]'
 export OPENAI_API_KEY=...

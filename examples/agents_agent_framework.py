@@ -1,4 +1,4 @@
-"""Microsoft Agent Framework with a memory: one agent for many users, which remembers for the user of each session.
+"""Microsoft Agent Framework | Recall and store messages for the user of each session, with one agent.
 
 pip install 'zettel-graph[agent-framework]' agent-framework-openai
 export OPENAI_API_KEY=...

@@ -1,4 +1,4 @@
-"""Agno with a memory: one agent for many users, which recalls and remembers for the user of each run.
+"""Agno | Recall and store messages for the user of each run, with one agent.
 
 pip install 'zettel-graph[agno]' openai
 export OPENAI_API_KEY=...

@@ -1,4 +1,4 @@
-"""Claude with Anthropic's memory tool, whose files are notes of a memory.
+"""Anthropic's memory tool | Let Claude write files, which are notes of a memory.
 
 pip install 'zettel-graph[anthropic]'
 export ANTHROPIC_API_KEY=...

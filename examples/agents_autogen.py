@@ -1,4 +1,4 @@
-"""AutoGen with a memory: the agent gets memories in its context, or by its tools.
+"""AutoGen | Add memories to the context of an agent, or give it memory tools.
 
 pip install 'zettel-graph[autogen]' autogen-agentchat 'autogen-ext[openai]'
 export OPENAI_API_KEY=...

@@ -1,4 +1,4 @@
-"""CrewAI with a memory: it stores the memories of crews as notes.
+"""CrewAI | Store the memories of crews as notes.
 
 pip install 'zettel-graph[crewai]'
 export OPENAI_API_KEY=...

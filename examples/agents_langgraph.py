@@ -1,4 +1,4 @@
-"""LangGraph with a memory: agents for many users, a graph with a model that remembers, and a store of items.
+"""LangGraph | Run agents for many users, a graph whose model has a memory, and a store of items.
 
 pip install 'zettel-graph[langgraph]' langchain-openai
 export OPENAI_API_KEY=...

@@ -1,4 +1,4 @@
-"""LlamaIndex with a memory: messages of one conversation are recalled in another and searched by a retriever.
+"""LlamaIndex | Recall messages of one conversation in another, and search them with a retriever.
 
 pip install 'zettel-graph[llamaindex]' llama-index-llms-openai
 export OPENAI_API_KEY=...

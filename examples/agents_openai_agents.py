@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK with a memory: sessions stored item by item and searchable in later ones.
+"""OpenAI Agents SDK | Store sessions item by item, and search them in later ones.
 
 pip install 'zettel-graph[openai-agents]'
 export OPENAI_API_KEY=...

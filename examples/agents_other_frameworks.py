@@ -1,4 +1,4 @@
-"""The memory tools in frameworks that take Python functions: Haystack, DSPy and smolagents.
+"""Haystack, DSPy, smolagents | Use the memory tools as Python functions.
 
 pip install zettel-graph haystack-ai dspy 'smolagents[openai]'
 export OPENAI_API_KEY=...

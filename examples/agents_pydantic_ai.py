@@ -1,4 +1,4 @@
-"""Pydantic AI with a memory: an agent with its tools, and the core memory in its instructions.
+"""Pydantic AI | Give an agent memory tools, and add the core memory to its instructions.
 
 pip install 'zettel-graph[pydantic-ai]' 'pydantic-ai-slim[openai]'
 export OPENAI_API_KEY=...

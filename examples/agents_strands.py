@@ -1,4 +1,4 @@
-"""Strands Agents with a memory: a memory store per user, and tools that find the user of each call.
+"""Strands Agents | Give each user a memory store, and use tools that find the user of each call.
 
 pip install 'zettel-graph[strands]' 'strands-agents[openai]'
 export OPENAI_API_KEY=...

@@ -1,4 +1,4 @@
-"""A program for A-MEM that stores its notes in zettel: only the import has changed.
+"""Store the notes of a program for A-MEM in zettel by changing one import.
 
 export OPENAI_API_KEY=...
 python examples/from_amem.py

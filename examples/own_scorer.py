@@ -1,4 +1,4 @@
-"""Rank hits with your own scorer: here adjacent words count.
+"""Rank hits with your own scorer, which counts adjacent words.
 
 Run it: python examples/own_scorer.py
 """

@@ -1,4 +1,4 @@
-"""An agent loop that gives a model the memory tools.
+"""Give a model the memory tools in an agent loop.
 
 Any client of the OpenAI protocol works; this one is OpenAI's own.
 

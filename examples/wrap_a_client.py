@@ -1,4 +1,4 @@
-"""A client with a memory: a conversation recalls the messages of earlier ones.
+"""Wrap a client, so that a conversation recalls messages of earlier ones.
 
 Any client of the OpenAI protocol works; this one is OpenAI's own (pip install openai).
 

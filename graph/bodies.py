@@ -70,6 +70,11 @@ def micros_or_max(moment: datetime | None) -> int:
     return TIME_MAX if moment is None else to_micros(moment)
 
 
+def micros_or_none(moment: datetime | None) -> int | None:
+    """Convert to microseconds, None for None."""
+    return None if moment is None else to_micros(moment)
+
+
 def _plain(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()

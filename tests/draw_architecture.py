@@ -46,8 +46,13 @@ def longest_chain(graph: nx.DiGraph[str]) -> list[str]:
 def drawing(graph: nx.DiGraph[str]) -> str:
     """Return the graph in Mermaid's notation, without edges that a longer path implies."""
     drawn = nx.transitive_reduction(graph) if nx.is_directed_acyclic_graph(graph) else graph
-    edges = [f"    {source} --> {target}" for source, target in sorted(drawn.edges)]
+    edges = [f"    {_node(source)} --> {_node(target)}" for source, target in sorted(drawn.edges)]
     return "\n".join(["```mermaid", "graph TD", *edges, "```", ""])
+
+
+def _node(name: str) -> str:
+    """Return a package as a node. ``graph`` is a keyword of Mermaid, so that its node has another id."""
+    return "graph_[graph]" if name == "graph" else name
 
 
 def redrawn(page: str) -> str:

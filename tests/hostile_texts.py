@@ -77,8 +77,8 @@ MAX_SECONDS = 2.0
 """CPU seconds of a reader for a million characters, in addition to the time of its records."""
 SECONDS_PER_RECORD = 60e-6
 SECONDS = {"redaction": 6.0, "redaction of an event": 4.0, "an added event": 8.0}
-"""Readers that need longer, though not quadratic time: redaction looks each number up in the plans of all countries, and
-an event of a million characters becomes 700 notes."""
+"""Readers that need longer, though not quadratic time: redaction looks each number up in the plans of countries, and an
+event of a million characters becomes 700 notes."""
 MAX_MB = 200
 """MB of a reader, in addition to a KB for each record."""
 FIRST, CHEAP_SECONDS, CHEAP_MB = 50_000, 0.06, 8

@@ -13,10 +13,13 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from zettel import AsyncMemory
+from zettel.integrations.proxied_chats import ProxiedChats
+from zettel.local.audit_log import AuditLog
 from zettel.remote.sockets import listening
 from zettel.server.app import application
 from zettel.server.keys import Keys
 from zettel.server.limits import Limits
+from zettel.server.proxy import Proxy
 from zettel.server.serving import Safety, address_of, server
 
 PATIENCE = 60
@@ -98,11 +101,14 @@ def served(
     keyed: bool = True,
     limits: Limits = QUICK,
     scorers: Path | None = None,
+    audit: AuditLog | None = None,
+    upstream: tuple[str, str | None] | None = None,
     beside: Callable[[AsyncMemory, Any], AbstractAsyncContextManager[Any]] | None = None,
 ) -> Iterator[Served]:
     """Serve a store until the block ends, then close the memory.
 
-    ``beside`` wraps the server's application in another one, in the same loop and with the same memory.
+    ``upstream`` is the URL and the key of a model, for chat completions. ``beside`` wraps the server's application in
+    another one, in the same loop and with the same memory.
     """
     keys = Keys(store.with_name(f"{store.name}.keys"), create=True) if keyed else None
     ended = threading.Event()
@@ -111,8 +117,9 @@ def served(
 
     async def serve(at: Any) -> None:
         async with AsyncExitStack() as stack:
-            memory = await stack.enter_async_context(AsyncMemory(store))
-            app = application(memory, keys, limits=limits, scorers=scorers)
+            memory = await stack.enter_async_context(AsyncMemory(store, audit=audit))
+            proxy = None if upstream is None else await stack.enter_async_context(Proxy(*upstream, ProxiedChats()))
+            app = application(memory, keys, limits=limits, scorers=scorers, audit=audit, proxy=proxy)
             if beside is not None:
                 app = await stack.enter_async_context(beside(memory, app))
             http_server = server(app, limits, Safety())

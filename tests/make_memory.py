@@ -1,16 +1,19 @@
 """Generates zettel/memory.py from zettel/async_memory.py: ``python tests/make_memory.py``.
 
-Every public coroutine of ``AsyncMemory`` becomes a method of ``Memory`` with the same signature and docstring.
+Every public coroutine of ``AsyncMemory`` becomes a method of ``Memory`` with the same signature and docstring, whose
+examples lose their ``await``.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "zettel"
 SOURCE, TARGET = PACKAGE / "async_memory.py", PACKAGE / "memory.py"
 WIDTH = 120
+_EXAMPLE = re.compile(r"^ +(?:>>>|\.\.\.) .*$", re.MULTILINE)
 OWN = {"open", "close"}
 """Methods that ``Memory`` does not take over: it is open from the start, and ends its event loop with ``close``."""
 
@@ -31,7 +34,9 @@ class Memory:
     """A memory for any code: the methods of ``AsyncMemory``, each of which waits for its result.
 
     It works from several threads, in notebooks, and with Ctrl-C. It is open from the start; close it, or use it as a
-    context manager. After a fork, open another one. The arguments are those of ``AsyncMemory``.
+    context manager. After a fork, open another one.
+
+    {sections}
     """
 
 {init}
@@ -45,7 +50,18 @@ class Memory:
         self._bridge = Bridge(make, lambda memory: memory.close())
 
     def close(self) -> None:
-        """Close the store. Unfinished jobs stay in it for the next process that opens it."""
+        """Close the store. Unfinished jobs stay in it for the next process that opens it.
+
+        Returns:
+            None.
+
+        Raises:
+            StoreError: The store failed while it was closed.
+
+        Examples:
+            >>> memory = Memory(":memory:")
+            >>> memory.close()
+        """
         self._bridge.close()
 
     def __enter__(self) -> Memory:
@@ -79,13 +95,14 @@ def generate(source: str) -> str:
     for line in imports.splitlines():
         if line.startswith(("from zettel.core.labels import", "from zettel.core.messages import")):
             imports = imports.replace(f"{line}\n", "")
-        if line.startswith(("from zettel.core.arguments import", "from zettel.errors import")):
-            imports = imports.replace(line, "from zettel.async_memory import AsyncMemory\n" + ARGUMENTS
-                                      if "arguments" in line else "from zettel.local.bridge import Bridge")  # fmt: skip
+        if line.startswith("from zettel.errors import"):
+            imports = imports.replace(line, "from zettel.local.bridge import Bridge")
+    imports = re.sub(r"from zettel\.core\.arguments import \([^)]*\)", ARGUMENTS, imports)
     parts = [
         HEAD.format(
             imports=imports.strip(),
             alias="List: TypeAlias" + alias,
+            sections=_blocking(_sections(api)).replace("AsyncMemory", "Memory"),
             init="\n".join(lines[init.lineno - 1 : init.body[0].lineno - 1]),
             arguments="\n".join(f"                {argument}," for argument in _arguments(init)),
         )
@@ -102,12 +119,13 @@ def generate(source: str) -> str:
     return "\n".join(parts)
 
 
-ARGUMENTS = "from zettel.core.arguments import Time"
+ARGUMENTS = "from zettel.async_memory import AsyncMemory\nfrom zettel.core.arguments import Duration, Time"
 
 
 def _method(node: ast.AsyncFunctionDef, lines: list[str]) -> str:
     docstring = node.body[0]
     head = "\n".join(lines[node.lineno - 1 : docstring.end_lineno]).replace("async def", "def", 1)
+    head = _blocking(head)
     streams = "-> AsyncIterator[" in head
     head = head.replace("-> AsyncIterator[", "-> Iterator[")
     call = [f"self._memory.{node.name}", *_arguments(node)]
@@ -127,6 +145,17 @@ def _method(node: ast.AsyncFunctionDef, lines: list[str]) -> str:
         listed = "\n".join(f"                {argument}," for argument in call)
         line = f"        return self._wait(\n            partial(\n{listed}\n            )\n        )"
     return f"{head}\n{line}\n"
+
+
+def _sections(api: ast.ClassDef) -> str:
+    """Return the arguments, errors and examples of the class docstring, indented."""
+    docstring = ast.get_docstring(api, clean=False) or ""
+    return docstring[docstring.index("Args:") :].rstrip()
+
+
+def _blocking(text: str) -> str:
+    """Return docstrings whose examples need no event loop."""
+    return _EXAMPLE.sub(lambda line: line[0].replace("await ", "").replace("async ", ""), text)
 
 
 def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:

@@ -60,12 +60,14 @@ def without_numbers(text: str) -> list[str]:
 
 
 def enter_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Change to an empty folder with ``zettel`` on the path, even if it is not installed."""
-    command = folder / "bin" / "zettel"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m zettel "$@"\n')
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
+    """Change to an empty folder with ``zettel`` and this ``python`` on the path, even if zettel is not installed."""
+    commands = folder / "bin"
+    commands.mkdir()
+    for name, options in (("zettel", "-m zettel"), ("python", "")):
+        command = commands / name
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {options} "$@"\n')
+        command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
     monkeypatch.setenv("COLUMNS", "160")
     for name in ("ZETTEL_STORE", "ZETTEL_EMBEDDER", "ZETTEL_LLM", "ZETTEL_BUDGET"):

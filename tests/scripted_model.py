@@ -10,8 +10,12 @@ _MOVED = re.compile(r"I moved to (\w+)")
 
 
 def reply(request: dict[str, Any]) -> str:
-    """Return the answer to any prompt of ``zettel.prompts``: notes, links, changes, insights, needs or an order."""
+    """Return the answer to any prompt of ``zettel.prompts``, as its rules for that kind of prompt give it."""
     prompt = request["messages"][-1]["content"]
+    if prompt.startswith("memories:"):
+        return _answer(prompt)
+    if prompt.startswith("grade:"):
+        return _verdict(prompt, request)
     if prompt.startswith("question:"):
         return _order(prompt)
     if prompt.startswith("to answer:"):
@@ -20,6 +24,8 @@ def reply(request: dict[str, Any]) -> str:
         return _changes(prompt)
     if prompt.startswith("statements:"):
         return _profile(prompt)
+    if prompt.startswith("pairs:"):
+        return json.dumps({"same": []})
     if prompt.startswith("themes:"):
         return _insights(prompt)
     return _links(prompt) if prompt.startswith("notes:") else _notes(prompt)
@@ -62,6 +68,24 @@ def _links(prompt: str) -> str:
         for other in note.get("to", [])[:1]:
             links.append({"from": note["id"], "to": other, "type": "RELATES", "reason": "the model says so"})
     return json.dumps({"links": links})
+
+
+def _answer(prompt: str) -> str:
+    """Return the excerpt that shares most words with the question."""
+    memories, _, question = prompt.rpartition("\nend of memories\nquestion:\n")
+    words = set(re.findall(r"\w{4,}", json.loads(question.splitlines()[0])["question"].lower()))
+    excerpts = [line for line in memories.splitlines() if line.startswith("- ")]
+    best = max(excerpts, key=lambda line: len(words & set(re.findall(r"\w{4,}", line.lower()))), default="- Unknown.")
+    return json.dumps({"answer": best.removeprefix("- ")})
+
+
+def _verdict(prompt: str, request: dict[str, Any]) -> str:
+    """Return the best label if the answer contains the reference or the criterion, otherwise the worst one."""
+    grade = json.loads(prompt.splitlines()[1])
+    labels = request["response_format"]["json_schema"]["schema"]["properties"]["verdict"]["enum"]
+    wanted = grade.get("criterion") or grade["reference"]
+    is_right = wanted.removeprefix("The answer states: ").lower() in grade["answer"].lower()
+    return json.dumps({"reason": "It is compared.", "verdict": labels[0 if is_right else -1]})
 
 
 def _order(prompt: str) -> str:

@@ -29,8 +29,8 @@ AREAS = {
     "examples": ("examples", "*.py"),
 }
 _LINKED = {ROOT / "zettel" / "graph", ROOT / "zettel" / "cypher"}
-_EXCLUDED = {Path(__file__)}
-"""This file contains all words."""
+_EXCLUDED = {Path(__file__), Path(__file__).with_name("prose.py")}
+"""Both files list the words."""
 _PATTERNS = {word: re.compile(rf"(?<![a-z]){word}(?![a-z])", re.IGNORECASE) for word in WORDS}
 _OPENERS = {word: re.compile(rf'(?:"""|^ *#+ |^ *// ){word}\b', re.MULTILINE) for word in OPENERS}
 

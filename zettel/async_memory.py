@@ -6,17 +6,34 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from zettel.core.arguments import Time, checked, head_of, list_of, require_one, require_scope, scopes_of
+from zettel.core.arguments import (
+    Duration,
+    Time,
+    checked,
+    expiry_of,
+    head_of,
+    list_of,
+    require_one,
+    require_scope,
+    scopes_of,
+    seconds_of,
+)
 from zettel.core.labels import note_labels
 from zettel.core.messages import event_of_message
 from zettel.errors import InvalidInput, MemoryClosed
 from zettel.model import (
     Conflict,
+    EntityDetails,
+    EntityKind,
+    EntityPage,
     Event,
     EventRecord,
     Evolved,
@@ -36,10 +53,13 @@ from zettel.model import (
     Queried,
     QueryResult,
     Remembered,
+    Retention,
     Revision,
     Role,
     Scope,
+    Swept,
     Term,
+    Then,
     Tuned,
     Usage,
 )
@@ -51,6 +71,7 @@ if TYPE_CHECKING:
     from zettel.evolve.decay import Decay
     from zettel.exports.report import ExportReport
     from zettel.llm.budget import Budget
+    from zettel.local.audit_log import AuditLog
     from zettel.local.runners import RunnerSpec
     from zettel.model import Estimate
     from zettel.ports.language_model import LLM, ModelAnnotator
@@ -68,29 +89,42 @@ List: TypeAlias = list
 class AsyncMemory:
     """A memory for code that runs in an event loop. ``Memory`` has the same methods for all other code.
 
-    ``url`` is a file (created if it is missing), a Neo4j address such as ``neo4j://localhost:7687``, a zettel server
-    such as ``https://memory.example``, or a GraphStore. ``key`` is the access key of a zettel server, or encrypts
-    the file (extra ``encryption``), by default with ZETTEL_STORE_KEY from the environment.
-    ``auth`` is (user, password) for Neo4j, by default NEO4J_USERNAME and NEO4J_PASSWORD from the environment;
-    ``database`` names its database, by default NEO4J_DATABASE or ``neo4j``.
-
-    ``llm`` names a language model that writes notes and decides links in background jobs: a LiteLLM name such as
-    ``openai/gpt-4o-mini``, a sequence of names to fall back on, or a ``LiteLLM``. ``budget`` limits its cost.
-    ``run_llm_jobs=False`` leaves the model's jobs to another process. ``annotator`` replaces the part that writes the
-    fields of notes. ``decay`` makes ``evolve`` archive decayed notes; without it none decays.
-
-    ``embedder`` is a name for ``zettel.embed.load_embedder``, a folder or an Embedder; None selects the shipped one
-    that the store records, else the default. ``scorer`` ranks search results: a name, a Scorer or a Reranker, see
-    ``zettel.scoring.load_scorer``. ``scope`` applies to every call that names no scope;
-    searches read the scopes of ``reads`` too. ``runner`` runs the jobs: in
-    this process by default, ``"process"`` in a child process, ``"ray"`` on a Ray cluster, see
-    ``zettel.local.runners.load_runner``.
-
-    ``privacy`` decides what happens to texts with secrets, such as API keys, passwords and card numbers: ``"report"``
-    (default) stores and reports them, ``"redact"`` replaces them by marks such as ``[redacted GitHub token]``,
-    ``"block"`` raises ``SecretRefused``, and ``"off"`` does not look for them. Without it, ZETTEL_PRIVACY decides.
-
     ``async with`` or the first call opens the memory.
+
+    Args:
+        url: A file (created if it is missing), ``:memory:``, a Neo4j address such as ``neo4j://localhost:7687``, a
+            zettel server such as ``https://memory.example``, or a GraphStore.
+        llm: A language model that writes notes and decides links in background jobs: a LiteLLM name such as
+            ``openai/gpt-4o-mini``, a sequence of names to fall back on, or a ``LiteLLM``.
+        annotator: Replaces the part that writes the fields of notes.
+        budget: Limits the cost of the model.
+        run_llm_jobs: False leaves the model's jobs to another process.
+        decay: Makes ``evolve`` archive decayed notes; without it none decays.
+        embedder: A name for ``zettel.embed.load_embedder``, a folder or an Embedder. None selects the shipped one
+            that the store records, else the default.
+        scorer: Ranks search results: a name, a Scorer or a Reranker, see ``zettel.scoring.load_scorer``.
+        scope: Applies to every call that names no scope; ``Scope()`` by default.
+        reads: Further scopes that searches read.
+        auth: User and password of Neo4j; by default NEO4J_USERNAME and NEO4J_PASSWORD from the environment.
+        database: The database of Neo4j; by default NEO4J_DATABASE or ``neo4j``.
+        runner: Runs the jobs: ``"here"`` (default), ``"process"`` in a child process, ``"ray"`` on a Ray cluster, see
+            ``zettel.local.runners.load_runner``.
+        key: The access key of a zettel server; or encrypts the file (extra ``encryption``), by default with
+            ZETTEL_STORE_KEY from the environment.
+        privacy: What happens to texts with secrets, such as API keys, passwords and card numbers: ``"report"`` stores
+            and reports them, ``"redact"`` replaces them by marks such as ``[redacted GitHub token]``, ``"block"``
+            raises ``SecretRefused``, and ``"off"`` does not look for them. By default ZETTEL_PRIVACY decides, else
+            ``report``.
+        audit: A file to which every operation is appended: who read, wrote or deleted what, without content and
+            questions. An operation fails if it cannot be recorded.
+        webhooks: A YAML file with targets that are informed of added, changed and deleted notes.
+
+    Raises:
+        InvalidInput: An argument is invalid, or an option of a server is given together with its address.
+
+    Examples:
+        >>> async with AsyncMemory(":memory:") as memory:
+        ...     id = await memory.add("We sail in June.")
     """
 
     def __init__(
@@ -111,6 +145,8 @@ class AsyncMemory:
         runner: RunnerSpec = None,
         key: str | None = None,
         privacy: Privacy | None = None,
+        audit: str | Path | AuditLog | None = None,
+        webhooks: str | Path | None = None,
     ) -> None:
         require_scope(scope)
         self.scope = scope or Scope()
@@ -118,6 +154,7 @@ class AsyncMemory:
         local: dict[str, Any] = {
             "llm": llm, "annotator": annotator, "budget": budget, "decay": decay, "embedder": embedder,
             "scorer": scorer, "auth": auth, "database": database, "runner": runner, "privacy": privacy,
+            "audit": audit, "webhooks": webhooks,
         }  # fmt: skip
         self._backend: Backend
         if isinstance(url, str) and url.startswith(("http://", "https://")):
@@ -143,7 +180,25 @@ class AsyncMemory:
     # ------------------------------------------------------------------------------------------------- open and close
 
     async def open(self) -> AsyncMemory:
-        """Open the store and start its jobs, or connect to the server. Raises what the store's ``open`` raises."""
+        """Open the store and start its jobs, or connect to the server.
+
+        Returns:
+            This memory.
+
+        Raises:
+            StoreError: The store cannot be opened; a subclass names the reason.
+            InvalidInput: An argument of the memory is invalid.
+            MissingExtra: A package of an option is not installed.
+            EmbedderError: The embedder cannot be loaded.
+            ScorerError: The scorer cannot be loaded.
+            RunnerUnavailable: The runner of the jobs cannot be reached.
+            ServerError: The zettel server refuses the connection or cannot be reached.
+            MemoryClosed: The memory was closed, or belongs to another process or event loop.
+
+        Examples:
+            >>> memory = await AsyncMemory(":memory:").open()
+            >>> await memory.close()
+        """
         async with self._opening:
             self._require_usable()
             if self._loop is None:
@@ -152,7 +207,18 @@ class AsyncMemory:
         return self
 
     async def close(self) -> None:
-        """Stop the work and close the store. Unfinished jobs stay in it for the next process that opens it."""
+        """Stop the work and close the store. Unfinished jobs stay in it for the next process that opens it.
+
+        Returns:
+            None.
+
+        Raises:
+            StoreError: The store failed while it was closed.
+
+        Examples:
+            >>> memory = await AsyncMemory(":memory:").open()
+            >>> await memory.close()
+        """
         if not self._closed:
             self._closed = True
             await self._backend.close()
@@ -179,14 +245,21 @@ class AsyncMemory:
             await self.open()
         return self._backend
 
-    def _read_scopes(self, scopes: Iterable[Scope] | None, scope: Scope | None) -> Iterable[Scope] | None:
+    def _read_scopes(self, scopes: Iterable[Scope] | None, scope: Scope | None) -> List[Scope] | None:
         """Return the scopes that a search reads; None for one."""
-        return [self.scope, *self.reads] if scopes is None and scope is None and self.reads else scopes
+        if scopes is None:
+            return [self.scope, *self.reads] if scope is None and self.reads else None
+        return list_of("scopes", scopes, "scopes")
 
     def _search_in(self, search: dict[str, Any], scope: Scope | None) -> dict[str, Any]:
-        """Return the arguments of a search, with the scopes that it reads."""
+        """Return the arguments of a search, with the scopes that it reads. Raises ``TypeError`` for unknown ones."""
+        for name in search:
+            if name not in _search_arguments():
+                like = get_close_matches(name, (*_search_arguments(), "max_tokens"), 1)
+                hint = f": did you mean {like[0]}?" if like else ""
+                raise TypeError(f"unexpected keyword argument {name!r}{hint}")
         scopes = self._read_scopes(search.get("scopes"), scope)
-        return search if scopes is None else search | {"scopes": list_of("scopes", scopes, "scopes")}
+        return search if scopes is None else search | {"scopes": scopes}
 
     async def _call(self, operation: str, scope: Scope | None, /, **arguments: Any) -> Any:
         return await (await self._ready(scope)).call(operation, arguments, scope)
@@ -209,24 +282,63 @@ class AsyncMemory:
         tags: Iterable[str] = (),
         importance: float | None = None,
         pinned: bool = False,
+        expires_at: Time | None = None,
+        ttl: Duration | None = None,
         on_conflict: OnConflict = "error",
         wait: bool = False,
         scope: Scope | None = None,
     ) -> str:
-        """Add one event and return the id of its (head) note. When it returns, the event is durable and searchable.
+        """Add one event and return the id of its note. When the call returns, the event is durable and searchable.
 
-        ``tags`` are added to those of the note; ``importance`` (0 to 1) decides near-ties and decay; a ``pinned`` note
-        belongs in every prompt (``core``) and never decays. They are set right after the event is stored; of a text in
-        several parts, in the first.
+        A long text becomes several notes. Then the id is that of the first part, and only the first part gets
+        ``tags``, ``importance`` and ``pinned``. zettel sets these right after it has stored the event.
 
-        ``wait`` also runs all pending jobs of the scope. Raises ``InvalidEvent``, ``IdentityConflict``,
-        ``EventDeleted``; with ``wait`` also ``JobFailed``. After ``JobFailed`` the event is stored: call
-        ``retry_jobs`` and do not add it again.
+        Searches and lists leave out expired events. Within a minute zettel deletes an expired event with everything
+        derived from it, or archives it, see ``set_retention``. If the event is stored already, its expiry does not
+        change: call ``update(id, expires_at=…)``.
+
+        Args:
+            content: The text, verbatim; at most 1,000,000 bytes.
+            id: Your own id of the event. Every method that takes an id accepts it.
+            title: A title. Notes that mention it are linked to this one.
+            speaker: The name of the speaker.
+            role: ``user``, ``assistant``, ``system``, ``tool`` or ``document``.
+            occurred_at: When it happened: a datetime or ISO 8601 text; without a zone it is UTC. None if unknown.
+            session: The conversation to which the event belongs.
+            source: The file or system of the event.
+            payload: Any JSON value; ``get`` returns it exactly.
+            metadata: Names and JSON values that ``filter`` can match.
+            tags: Tags to add to those of the note.
+            importance: 0 to 1; decides near-ties and decay.
+            pinned: Whether the note belongs in every prompt (``core``) and never decays.
+            expires_at: When the event expires.
+            ttl: How long the event is stored, a timedelta or seconds; instead of ``expires_at``.
+            on_conflict: ``error``, ``skip`` or ``revise``: what happens if the same identity is stored with other
+                content.
+            wait: Whether to run all pending jobs of the scope, too.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The id of the note. Of a text in several parts, the id of the first one.
+
+        Raises:
+            InvalidEvent: A field is invalid; nothing is stored.
+            IdentityConflict: The ``id`` is stored with other content.
+            EventDeleted: The event was deleted from this scope before.
+            SecretRefused: The text contains a secret, and the memory was opened with ``privacy="block"``.
+            JobFailed: With ``wait``: a job failed. The event is stored: call ``retry_jobs``, and do not add it again.
+
+        Examples:
+            >>> id = await memory.add("I moved to Oslo.", speaker="Ann", occurred_at="2024-05-01T18:00Z")
+            >>> note = await memory.get(id)
+            >>> note.speaker
+            'Ann'
         """
         fields: dict[str, Any] = {
             "content": content, "id": id, "title": title, "speaker": speaker, "role": role,
             "occurred_at": occurred_at,
             "session": session, "source": source, "payload": payload, "metadata": {} if metadata is None else metadata,
+            "expires_at": expiry_of(expires_at, ttl),
         }  # fmt: skip
         labels = note_labels(tags, importance, pinned)
         (added,) = await self.add_many([fields], on_conflict=on_conflict, wait=wait and not labels, scope=scope)
@@ -246,18 +358,45 @@ class AsyncMemory:
         session: str | None = None,
         occurred_at: Time | None = None,
         metadata: Mapping[str, Any] | None = None,
+        expires_at: Time | None = None,
+        ttl: Duration | None = None,
         wait: bool = False,
         scope: Scope | None = None,
     ) -> List[str]:
-        """Add messages of a chat API, one event each, in one transaction; return the ids of their head notes.
+        """Add messages of a chat API, one event for each, in one transaction, and return the ids of their notes.
 
-        A message is ``{"role": "user", "content": "…"}`` with an optional ``name``, ``id`` and ``occurred_at``; content
-        may be a list of parts. Other fields, such as tool calls, become the event's payload. ``session``,
-        ``occurred_at`` and ``metadata`` apply to all. Raises ``InvalidInput``, and the errors of ``add_many``.
+        Other fields of a message, such as tool calls, become the event's payload.
 
-        Example: ``memory.add_messages([{"role": "user", "content": "I moved to Oslo."}], session="s1")``.
+        Args:
+            messages: Messages such as ``{"role": "user", "content": "…"}``, with an optional ``name``, ``id`` and
+                ``occurred_at``. Content may be a list of parts.
+            session: The session of all messages.
+            occurred_at: The time of messages without one.
+            metadata: Metadata of all messages.
+            expires_at: When all messages expire.
+            ttl: How long the messages are stored, a timedelta or seconds; instead of ``expires_at``.
+            wait: Whether to run all pending jobs of the scope, too.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The ids of the notes, in order.
+
+        Raises:
+            InvalidInput: A message is not an object with a role and content.
+            InvalidEvent: A field is invalid; nothing is stored.
+            IdentityConflict: The ``id`` of a message is stored with other content.
+            EventDeleted: A message was deleted from this scope before; the others are stored.
+            JobFailed: With ``wait``: a job failed. The messages are stored.
+
+        Examples:
+            >>> ids = await memory.add_messages([{"role": "user", "content": "I moved to Oslo."}], session="s1")
+            >>> len(ids)
+            1
         """
-        common = {"session": session, "occurred_at": occurred_at, "metadata": {} if metadata is None else metadata}
+        common = {
+            "session": session, "occurred_at": occurred_at, "metadata": {} if metadata is None else metadata,
+            "expires_at": expiry_of(expires_at, ttl),
+        }  # fmt: skip
         given = list_of("messages", messages, "messages")
         events = [common | event_of_message(place, message) for place, message in enumerate(given)]
         return await self.add_many(events, wait=wait, scope=scope)
@@ -270,11 +409,31 @@ class AsyncMemory:
         wait: bool = False,
         scope: Scope | None = None,
     ) -> List[str]:
-        """Add events in one transaction and return the ids of their head notes, in order.
+        """Add events in one transaction and return the ids of their notes, in order.
 
-        An event that was deleted from this scope before is not stored again: ``EventDeleted`` names it after the
-        others were stored. ``add_many_report`` reports it instead. ``InvalidEvent`` and ``IdentityConflict`` are raised
-        before anything is stored; with ``wait``, ``JobFailed`` after it.
+        Args:
+            events: Events, or dicts of their fields.
+            on_conflict: ``error``, ``skip`` or ``revise``: what happens if the same identity is stored with other
+                content.
+            wait: Whether to run all pending jobs of the scope, too.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The ids of the notes, in order.
+
+        Raises:
+            InvalidEvent: A field is invalid; nothing is stored.
+            IdentityConflict: An ``id`` is stored with other content; nothing is stored.
+            EventDeleted: An event was deleted from this scope before; the others are stored. ``add_many_report``
+                reports it instead.
+            SecretRefused: A text contains a secret, and the memory was opened with ``privacy="block"``.
+            JobFailed: With ``wait``: a job failed. The events are stored.
+
+        Examples:
+            >>> from zettel import Event
+            >>> ids = await memory.add_many([Event(content="Rain fell."), {"content": "Snow fell.", "id": "day/2"}])
+            >>> len(ids)
+            2
         """
         accepted = [checked(event) for event in list_of("events", events, "events")]
         outcomes = await self.add_many_report(accepted, on_conflict=on_conflict, scope=scope)
@@ -291,8 +450,27 @@ class AsyncMemory:
     ) -> List[Remembered]:
         """Add events in one transaction and report the note id and status of each, in order.
 
-        The status is ``added``, ``existing``, ``revised``, ``skipped`` or ``deleted``. Raises ``InvalidEvent``,
-        ``IdentityConflict``.
+        Args:
+            events: Events, or dicts of their fields.
+            on_conflict: ``error``, ``skip`` or ``revise``: what happens if the same identity is stored with other
+                content.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            One ``Remembered`` for each event. Its status is ``added``, ``existing``, ``revised``, ``skipped`` or
+                ``deleted``.
+
+        Raises:
+            InvalidEvent: A field is invalid; nothing is stored.
+            IdentityConflict: An ``id`` is stored with other content; nothing is stored.
+            SecretRefused: A text contains a secret, and the memory was opened with ``privacy="block"``.
+
+        Examples:
+            >>> events = [{"content": "Rain fell.", "id": "weather/1"}]
+            >>> [report.status for report in await memory.add_many_report(events)]
+            ['added']
+            >>> [report.status for report in await memory.add_many_report(events)]
+            ['existing']
         """
         accepted = [checked(event) for event in list_of("events", events, "events")]
         return await self._call("add_many_report", scope, events=accepted, on_conflict=on_conflict)
@@ -312,13 +490,38 @@ class AsyncMemory:
     ) -> str:
         """Add a fact that the caller extracted, and return the id of its semantic note.
 
-        It supersedes earlier values of the same ``subject`` and ``attribute`` (case does not matter), or contradicts
-        those of more trust; the next later value supersedes it. ``sources`` are the notes that it was
-        extracted from: it is linked to them, has at most their trust, and is deleted with them. ``id`` is the caller's
-        own; a fact with an id or a time is stored once. ``revert(id, 1)`` undoes all effects. Raises ``InvalidInput``,
-        ``InvalidEvent``, ``IdentityConflict``, ``EventDeleted``, ``NotFound`` for an unknown source.
+        It supersedes earlier values of the same ``subject`` and ``attribute``, whose case does not matter. It only
+        contradicts earlier values of more trust. The next later value supersedes it. ``revert(id, 1)`` undoes all
+        effects.
 
-        Example: ``memory.add_fact("Ann", "home", "Bergen", valid_from="2024-05-01")``.
+        Args:
+            subject: The person or thing that the fact is about.
+            attribute: The property, such as ``home``.
+            value: Its value.
+            valid_from: Start of validity; None if unknown.
+            valid_to: End of validity; None while it is valid.
+            id: Your own id. A fact with an id or a time is stored once.
+            session: The session of the fact.
+            sources: Ids of the notes from which you extracted the fact. zettel links the fact to them, limits its
+                trust to theirs, and deletes it with them.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The id of the note.
+
+        Raises:
+            InvalidInput: A name or a time is invalid.
+            InvalidEvent: The fact cannot be stored.
+            IdentityConflict: The ``id`` is stored with another fact.
+            EventDeleted: The fact was deleted from this scope before.
+            NotFound: A source is not in the scope.
+
+        Examples:
+            >>> old = await memory.add_fact("Ann", "home", "Bergen", valid_from="2024-05-01")
+            >>> new = await memory.add_fact("Ann", "home", "Oslo", valid_from="2024-09-01")
+            >>> note = await memory.get(old)
+            >>> note.valid_to.date().isoformat()
+            '2024-09-01'
         """
         return await self._call(
             "add_fact", scope, subject=subject, attribute=attribute, value=value, valid_from=valid_from,
@@ -357,23 +560,56 @@ class AsyncMemory:
     ) -> List[Hit]:
         """Return the notes that answer a question, best first, each with a calibrated score and an explanation.
 
-        All filters apply before ranking:
-        ``as_of`` selects by valid time and ``known_at`` by transaction time. ``since`` (inclusive) and ``until``
-        (exclusive) bound ``occurred_at``. ``now`` is the reference date for words such as "yesterday", in its time
-        zone. ``filter`` matches metadata values. ``current_only`` leaves out outdated notes. ``archived`` and
-        ``quarantined`` include those notes; such a search reads page by page and takes longer. ``min_trust`` (0 to 1)
-        leaves out notes of less trust. Otherwise notes that a doubtful writer wrote, or that look like instructions,
-        rank after notes of full trust that fit the question, and ``why.trust`` marks them.
+        All filters apply before ranking. Notes of doubtful writers, and notes that look like instructions, rank after
+        notes of full trust that fit the question. ``why.trust`` marks them.
 
-        A decayed note that alone contains a rare word of the question is found too and is restored for good, unless
-        ``restore_decayed`` is False. ``scorer`` selects the ranking, see ``zettel.scoring.load_scorer``.
-        ``explain`` adds the path and all features. ``log`` gives the hits a ``search_id`` for ``feedback`` and stores
-        the question and the ids of its hits, in the background, until one of these notes is deleted.
+        If only a decayed note contains a rare word of the question, the search finds this note, too. It also restores
+        the note for good, unless ``restore_decayed`` is False.
 
-        ``scopes`` searches several scopes, by default those that the memory was opened with (``scope`` and ``reads``):
-        one ranking by score, in which each hit has its ``scope``. Statistics and logs stay those of each scope.
+        With several scopes, the hits of all scopes form one ranking, and each hit has its ``scope``. Each scope has its
+        own statistics and log.
 
-        Raises ``InvalidQuestion``, ``InvalidInput``, ``ScorerError``, ``MissingExtra``.
+        Args:
+            question: The question, in words; a zettel server takes at most 20,000 characters.
+            k: The greatest number of hits.
+            as_of: Valid time: leaves out notes that were not valid at that time.
+            known_at: Transaction time: leaves out notes that were recorded later, and returns the text of that time.
+            since: Earliest ``occurred_at``, inclusive.
+            until: Latest ``occurred_at``, exclusive.
+            now: The reference date for words such as "yesterday", in its time zone.
+            kinds: Kinds of notes, such as ``"semantic"``.
+            tags: Tags; a note must have one of them.
+            session: The session of the event.
+            speaker: The name of the speaker.
+            role: ``user``, ``assistant``, ``system``, ``tool`` or ``document``.
+            filter: Values of metadata and fields that must match.
+            min_score: Leaves out hits of a lower score, 0 to 1.
+            min_trust: Leaves out notes of less trust, 0 to 1.
+            current_only: Leaves out outdated notes.
+            archived: Includes archived notes; such a search reads page by page and takes longer.
+            quarantined: Includes quarantined notes; such a search takes longer, too.
+            scorer: The ranking, see ``zettel.scoring.load_scorer``.
+            explain: Adds the path and all features to ``why``.
+            log: Gives the hits a ``search_id`` for ``feedback``, and stores the question and the ids of its hits in
+                the background, until one of these notes is deleted.
+            restore_decayed: Whether the search restores decayed notes that it finds.
+            scopes: Scopes to search; by default ``scope`` and ``reads`` of the memory.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            At most ``k`` hits.
+
+        Raises:
+            InvalidQuestion: The question is empty or not text.
+            InvalidInput: An option is invalid.
+            ScorerError: The scorer returned invalid scores.
+            MissingExtra: A package of the scorer is not installed.
+            EmbedderUnavailable: The service of a remote embedder does not answer.
+
+        Examples:
+            >>> hits = await memory.search("When do we sail?", k=1)
+            >>> hits[0].note.content
+            'We sail in June.'
         """
         (hits,) = await self.search_many(
             [question], k, as_of=as_of, known_at=known_at, since=since, until=until, now=now, kinds=kinds, tags=tags,
@@ -412,7 +648,29 @@ class AsyncMemory:
         scopes: Iterable[Scope] | None = None,
         scope: Scope | None = None,
     ) -> List[List[Hit]]:
-        """Return the hits of each question, in order: the results of ``search``, faster than one by one."""
+        """Return the hits of several questions, in order. This is faster than one ``search`` for each.
+
+        The arguments after ``k`` are those of ``search``.
+
+        Args:
+            questions: The questions.
+            k: The greatest number of hits of each question.
+
+        Returns:
+            One list of hits for each question.
+
+        Raises:
+            InvalidQuestion: The question is empty or not text.
+            InvalidInput: An option is invalid.
+            ScorerError: The scorer returned invalid scores.
+            MissingExtra: A package of the scorer is not installed.
+            EmbedderUnavailable: The service of a remote embedder does not answer.
+
+        Examples:
+            >>> both = await memory.search_many(["When do we sail?", "Who bought the boat?"], k=1)
+            >>> [hits[0].note.external_id for hits in both]
+            ['sail', 'bought']
+        """
         return await self._call(
             "search_many", scope, questions=questions, k=k, as_of=as_of, known_at=known_at, since=since, until=until,
             now=now, kinds=kinds, tags=tags, session=session, speaker=speaker, role=role, filter=filter,
@@ -434,17 +692,38 @@ class AsyncMemory:
     ) -> str:
         """Pack the hits of ``search`` for a prompt, within ``max_tokens``: facts, then messages by day, with speakers.
 
-        Repeated statements and facts whose messages are packed appear once. Outdated notes are left out unless the
-        question is about the past, or ``as_of`` or ``current_only=False`` is set. A long hit that does not fit is
-        replaced by its passage. A line "> Ann asked: …" precedes an answer if it fits and the text does not contain the
-        question itself.
+        A repeated statement appears once, and a fact is left out if the text contains its message. Outdated notes are
+        left out unless the question is about the past, or ``as_of`` or ``current_only=False`` is set. If a long hit
+        does not fit, the text contains its passage. A line "> Ann asked: …" precedes an answer if the line fits and
+        the question is not in the text already.
 
-        Notes of writers without full trust and notes that look like instructions come last, quoted under "From
-        untrusted sources"; so do texts of tools and documents if the text also contains messages of people.
-        ``omit_flagged`` leaves out notes that look like instructions.
+        Notes of writers without full trust, and notes that look like instructions, come last. They are quoted under
+        "From untrusted sources". So do texts of tools and documents if the text also contains messages of people.
 
-        ``profile`` puts the profile of the speakers, which ``evolve`` derives, first. The profile describes the
-        present, so it is left out with ``as_of`` or ``known_at``. ``search`` are arguments of ``search``.
+        The profile describes the present, so it is left out with ``as_of`` or ``known_at``.
+
+        Args:
+            question: The question.
+            max_tokens: The greatest length of the text, in tokens of about four characters.
+            profile: Puts the profile of the speakers, which ``evolve`` derives, first.
+            omit_flagged: Leaves out notes that look like instructions.
+            scope: The scope of the call; by default the memory's own.
+            **search: Arguments of ``search``.
+
+        Returns:
+            Text for a prompt; empty without hits.
+
+        Raises:
+            InvalidQuestion: The question is empty or not text.
+            InvalidInput: An option is invalid.
+            ScorerError: The scorer returned invalid scores.
+            MissingExtra: A package of the scorer is not installed.
+            EmbedderUnavailable: The service of a remote embedder does not answer.
+
+        Examples:
+            >>> print(await memory.context("When do we sail?", max_tokens=40))
+            ## Wednesday, 2024-05-01
+            ...
         """
         return await self._call(
             "context", scope, question=question, max_tokens=max_tokens, profile=profile, omit_flagged=omit_flagged,
@@ -463,9 +742,31 @@ class AsyncMemory:
     ) -> Gathered:
         """Collect evidence for a question over several searches, and pack it for a prompt.
 
-        After each of at most ``rounds`` searches the memory's language model names missing facts, and zettel searches
-        for these. Without a model, or when it fails or its budget is spent, the result contains the evidence so far;
-        ``ended`` states the reason. ``search`` are arguments of ``search``. Raises what ``context`` raises.
+        After each search the memory's language model names missing facts, and zettel searches for these. Without a
+        model, or when it fails or its budget is spent, the result contains the evidence so far; ``ended`` states the
+        reason.
+
+        Args:
+            question: The question.
+            rounds: The greatest number of searches.
+            max_tokens: The greatest length of the text, in tokens.
+            scope: The scope of the call; by default the memory's own.
+            **search: Arguments of ``search``.
+
+        Returns:
+            A ``Gathered``: the text, its evidence, what is missing, and the model calls.
+
+        Raises:
+            InvalidQuestion: The question is empty or not text.
+            InvalidInput: An option is invalid.
+            ScorerError: The scorer returned invalid scores.
+            MissingExtra: A package of the scorer is not installed.
+            EmbedderUnavailable: The service of a remote embedder does not answer.
+
+        Examples:
+            >>> gathered = await memory.answer_context("When do we sail?")
+            >>> gathered.ended
+            'no language model to check what is missing'
         """
         return await self._call(
             "answer_context", scope, question=question, rounds=rounds, max_tokens=max_tokens,
@@ -475,29 +776,80 @@ class AsyncMemory:
     async def session_context(
         self, session: str, max_tokens: int = DEFAULT_TOKENS, *, scope: Scope | None = None
     ) -> str:
-        """Return the short-term memory of a session for a prompt: its last turns verbatim, after a summary.
+        """Return the short-term memory of a session for a prompt: a summary, and the last turns verbatim.
 
-        If the whole session does not fit into ``max_tokens``, sentences of the turns before the last ones precede them,
-        above all statements of people about themselves. No model is called. Archived, quarantined and deleted turns are
-        left out, and the summary quotes no tools, untrusted writers or texts that look like instructions. It covers the
-        last 500 turns. Returns "" for an unknown session. Raises ``InvalidInput``.
+        The summary quotes sentences of earlier turns, above all statements of people about themselves. It is left out
+        if the whole session fits. zettel calls no model, and leaves out archived, quarantined and deleted
+        turns. The summary does not quote tools, untrusted writers or texts that look like instructions. It covers
+        the last 500 turns.
+
+        Args:
+            session: The name of the session.
+            max_tokens: The greatest length of the text, in tokens.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            Text for a prompt; "" for an unknown session.
+
+        Raises:
+            InvalidInput: ``session`` is not text, or ``max_tokens`` is not a positive number.
+
+        Examples:
+            >>> print(await memory.session_context("chat"))
+            ## Last turns
+            - 18:00 Ann: I bought the Blue Heron!
+            - 18:01 Ben: We sail in June.
         """
         return await self._call("session_context", scope, session=session, max_tokens=max_tokens)
 
     async def examples(self, task: str, k: int = 3, *, scope: Scope | None = None) -> List[Example]:
         """Return up to ``k`` past episodes in which an agent succeeded at a similar task, the most similar first.
 
-        An episode is a message of a user with the turns after it up to the next task, at most one of each session. It
-        succeeded if the last outcome in it is a success: of a tool (metadata ``outcome``, which imported traces have),
-        or in a message ("That worked!"). ``str(example)`` is text for a prompt. Raises ``InvalidQuestion``,
-        ``InvalidInput``.
+        An episode is a message of a user with the turns after it, up to the next task. The result contains at most one
+        episode of each session. An episode succeeded if its last outcome is a success, of a tool (metadata
+        ``outcome``, which imported traces have) or in a message ("That worked!").
+
+        Args:
+            task: The task, in words.
+            k: The greatest number of episodes.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            Episodes; ``str(example)`` is text for a prompt.
+
+        Raises:
+            InvalidQuestion: The task is empty or not text.
+            InvalidInput: ``k`` is not a positive number.
+
+        Examples:
+            >>> await memory.examples("Repair the sail")
+            []
         """
         return await self._call("examples", scope, task=task, k=k)
 
     # ---------------------------------------------------------------------------------------------------- read by id
 
     async def get(self, id: str, *, scope: Scope | None = None) -> Note | EventRecord:
-        """Return a note (``n_…``) or an event (``e_…``) by its id. Raises ``NotFound``."""
+        """Return a note (``n_…``) or an event (``e_…``) by its id.
+
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The note, or the event if the id is one of an event (``e_…``).
+
+        Raises:
+            NotFound: The id is not in the scope.
+
+        Examples:
+            >>> note = await memory.get("boat")
+            >>> note.title
+            'Blue Heron'
+            >>> event = await memory.get(note.event_ids[0])
+            >>> event.content
+            'A cutter built in 1931, moored in Risør.'
+        """
         return await self._call("get", scope, id=id)
 
     async def list(
@@ -518,7 +870,33 @@ class AsyncMemory:
     ) -> Page:
         """Return a page of notes in the order of arrival. Pass the page's ``cursor`` to get the next page.
 
-        ``archived`` lists archived, merged and quarantined notes instead, newest first.
+        Args:
+            kinds: Kinds of notes, such as ``"semantic"``.
+            tags: Tags; a note must have one of them.
+            session: The session of the event.
+            speaker: The name of the speaker.
+            role: ``user``, ``assistant``, ``system``, ``tool`` or ``document``.
+            since: Earliest ``occurred_at``, inclusive.
+            until: Latest ``occurred_at``, exclusive.
+            filter: Values of metadata and fields that must match.
+            archived: Lists archived, merged and quarantined notes instead, newest first.
+            limit: The greatest number of notes, at least 1.
+            cursor: The ``cursor`` of the page before.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The notes, and a ``cursor``, None on the last page.
+
+        Raises:
+            InvalidInput: A condition, the limit or the cursor is invalid.
+
+        Examples:
+            >>> page = await memory.list(session="chat", limit=1)
+            >>> [note.speaker for note in page.notes]
+            ['Ann']
+            >>> page = await memory.list(session="chat", limit=1, cursor=page.cursor)
+            >>> [note.speaker for note in page.notes]
+            ['Ben']
         """
         return await self._call(
             "list", scope, kinds=kinds, tags=tags, session=session, speaker=speaker, role=role, since=since,
@@ -550,19 +928,42 @@ class AsyncMemory:
     ) -> QueryResult:
         """Count, group and list notes or events that meet all conditions, exactly and without ranking.
 
-        ``of`` is ``notes`` or ``events``. An event counts if one of its episodic notes meets the conditions; ``since``,
-        ``until`` and ``session`` then apply to the event, so each mention of a merged statement counts. ``words``
-        are words in the note's text, in any form ("run" matches "running"), and ``terms`` are names and tags, as
-        ``terms()`` returns them; one of each must match. An entry of several words requires all of them. The other
-        conditions are those of ``list``. ``as_of`` selects notes that were valid at that time. ``archived``
-        includes the archive, except merged and quarantined notes; such a query reads every note.
+        An event counts if one of its episodic notes meets the conditions. ``since``, ``until`` and ``session`` then
+        apply to the event, so each mention of a merged statement counts.
 
-        ``group_by`` names up to several of kind, speaker, role, session, tag or term, year, month, week, day, weekday;
-        days are those of the time zone ``tz`` (default UTC). ``order`` of groups is ``count``, ``key``, ``first`` or
-        ``last``, and otherwise ``time`` or ``arrival`` of the notes; "-" before it reverses it. ``limit`` (0 or more)
-        is the number of returned groups, notes or events. Raises ``InvalidInput``.
+        Args:
+            of: ``notes`` or ``events``.
+            words: Words in the note's text, in any form ("run" matches "running"); one must match. An entry of
+                several words requires all of them.
+            terms: Names and tags, as ``terms()`` returns them; one must match.
+            kinds: Kinds of notes, such as ``"semantic"``.
+            tags: Tags; a note must have one of them.
+            session: The session of the event.
+            speaker: The name of the speaker.
+            role: ``user``, ``assistant``, ``system``, ``tool`` or ``document``.
+            since: Earliest ``occurred_at``, inclusive.
+            until: Latest ``occurred_at``, exclusive.
+            filter: Values of metadata and fields that must match.
+            as_of: Selects notes that were valid at that time.
+            archived: Includes the archive, except merged and quarantined notes; such a query reads every note.
+            group_by: Fields of the groups, one or several: kind, speaker, role, session, tag or term, year, month,
+                week, day, weekday.
+            tz: The time zone of days, such as ``Europe/Oslo``; default UTC.
+            order: Of groups ``count``, ``key``, ``first`` or ``last``, otherwise ``time`` or ``arrival``; "-" before
+                it reverses it.
+            limit: The greatest number of returned groups, notes or events; 0 for the count alone.
+            scope: The scope of the call; by default the memory's own.
 
-        Example: ``memory.query("events", words=["run"], role="user", limit=0).count``.
+        Returns:
+            The count, the first and last time, and the groups, notes or events.
+
+        Raises:
+            InvalidInput: A condition, a group or an order is unknown or invalid.
+
+        Examples:
+            >>> result = await memory.query("events", words=["sail"], limit=0)
+            >>> result.count
+            1
         """
         return await self._call(
             "query", scope, of=of, words=words, terms=terms, kinds=kinds, tags=tags, session=session, speaker=speaker,
@@ -575,16 +976,66 @@ class AsyncMemory:
     ) -> List[EventRecord]:
         """Return the events of a session, verbatim and in the order of arrival; with ``limit`` only the last ones.
 
-        Events of merged, archived and quarantined notes are included. ``source`` selects the events of one file.
+        Events of merged, archived and quarantined notes are included.
+
+        Args:
+            session: The name of the session.
+            source: Only events of this file.
+            limit: The greatest number of events, from the end.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The events; empty for an unknown session.
+
+        Raises:
+            InvalidInput: ``session`` is not text, or ``limit`` is not a positive number.
+
+        Examples:
+            >>> [event.content for event in await memory.events("chat", limit=1)]
+            ['We sail in June.']
         """
         return await self._call("events", scope, session=session, source=source, limit=limit)
 
     async def links(self, id: str, *, scope: Scope | None = None) -> List[Link]:
-        """Return the links that start or end at a note. Raises ``NotFound``."""
+        """Return the links that start or end at a note.
+
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The links, in both directions.
+
+        Raises:
+            NotFound: The id is not in the scope.
+
+        Examples:
+            >>> await memory.flush()
+            >>> links = await memory.links("bought")
+            >>> "MENTIONS" in {link.type.value for link in links}
+            True
+        """
         return await self._call("links", scope, id=id)
 
     async def neighbors(self, id: str, hops: int = 2, *, scope: Scope | None = None) -> List[Neighbor]:
-        """Return the notes within ``hops`` links of a note, nearest first. Raises ``NotFound``."""
+        """Return the notes within ``hops`` links of a note, nearest first.
+
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            hops: The greatest number of links, 1 to 5.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            One ``Neighbor`` for each note: the note, its distance in links, and the last link.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            InvalidInput: ``hops`` is outside its limits.
+
+        Examples:
+            >>> [neighbor.note.title for neighbor in await memory.neighbors("bought", hops=1)]
+            ['Blue Heron']
+        """
         return await self._call("neighbors", scope, id=id, hops=hops)
 
     async def graph(
@@ -598,8 +1049,27 @@ class AsyncMemory:
     ) -> Graph:
         """Return notes and the links between them.
 
-        With ``around``, the notes within ``hops`` links of that note, nearest first. Otherwise a page of at most
-        ``limit`` notes in the order of arrival. Raises ``NotFound``.
+        With ``around``, the notes within ``hops`` links of that note, nearest first. Otherwise a page of notes in the
+        order of arrival.
+
+        Args:
+            around: The id of a note; None for all notes.
+            hops: The greatest number of links from it, 1 to 5.
+            limit: The greatest number of notes.
+            cursor: The ``cursor`` of the page before.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The notes, their links, and a ``cursor``, None on the last page.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            InvalidInput: ``hops``, the limit or the cursor is invalid.
+
+        Examples:
+            >>> graph = await memory.graph(around="bought", hops=1)
+            >>> len(graph.notes)
+            2
         """
         return await self._call("graph", scope, around=around, hops=hops, limit=limit, cursor=cursor)
 
@@ -607,21 +1077,195 @@ class AsyncMemory:
         """Return pairs of notes that contradict each other and that neither a later note nor a person settled.
 
         To settle a conflict, call ``resolve`` with the note to keep, or add a note that states the truth.
+
+        Args:
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The pairs, each with the reason and the sources of both notes.
+
+        Raises:
+            StoreError: The store failed.
+
+        Examples:
+            >>> await memory.conflicts()
+            []
         """
         return await self._call("conflicts", scope)
 
     async def terms(self, id: str, *, scope: Scope | None = None) -> List[Term]:
-        """Return the terms of a note, each with the number of notes that contain it. Raises ``NotFound``."""
+        """Return the terms of a note, each with the number of notes that contain it.
+
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            Keywords, tags and names.
+
+        Raises:
+            NotFound: The id is not in the scope.
+
+        Examples:
+            >>> terms = await memory.terms("bought")
+            >>> [term.text for term in terms if term.kind == "name"]
+            ['Blue Heron']
+        """
         return await self._call("terms", scope, id=id)
 
+    async def entities(
+        self,
+        *,
+        kind: EntityKind | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        scope: Scope | None = None,
+    ) -> EntityPage:
+        """Return the persons, organisations, places and things that the notes name, the most frequent first.
+
+        A name is left out if no text shows its kind. The first call after a write reads the whole scope.
+
+        Args:
+            kind: ``person``, ``organisation``, ``place`` or ``thing``; None for all.
+            limit: The greatest number of entities.
+            cursor: The ``cursor`` of the page before.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The entities, and a ``cursor``, None on the last page.
+
+        Raises:
+            InvalidInput: The kind, the limit or the cursor is invalid.
+
+        Examples:
+            >>> page = await memory.entities(kind="person")
+            >>> [entity.name for entity in page.entities]
+            ['Ann', 'Ben']
+        """
+        return await self._call("entities", scope, kind=kind, limit=limit, cursor=cursor)
+
+    async def entity(self, name: str, *, limit: int = 50, scope: Scope | None = None) -> EntityDetails:
+        """Return an entity by one of its names: its facts, its timeline and its neighbours.
+
+        A first name also means the only full name that begins with it. ``"my wife"`` is a name, too.
+
+        Args:
+            name: One of its names.
+            limit: The greatest number of facts, of dated notes (the latest, oldest first) and of neighbours (the
+                closest).
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The entity with all its names.
+
+        Raises:
+            NotFound: No note contains the name.
+            InvalidInput: It is the first name of several persons.
+
+        Examples:
+            >>> ann = await memory.entity("Ann")
+            >>> ann.timeline[-1].content
+            'I bought the Blue Heron!'
+        """
+        return await self._call("entity", scope, name=name, limit=limit)
+
+    async def merge_entities(self, name: str, other: str, *, reason: str = "", scope: Scope | None = None) -> Note:
+        """Decide that two names are one entity, and return the note that records it.
+
+        ``memory.revert(note.id, 1)`` reverts the decision, and a later ``split_entity`` overrules it. Deleting the
+        last note that contains one of the names deletes the decision.
+
+        Args:
+            name: A name that a note contains.
+            other: Another name of the same entity. Notes need not contain it.
+            reason: The reason, for people.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The note of the decision.
+
+        Raises:
+            NotFound: No note contains ``name``.
+            InvalidInput: The names are equal or empty.
+
+        Examples:
+            >>> note = await memory.merge_entities("Ann", "Annie", reason="her nickname")
+            >>> note.content
+            'Ann is also called Annie.'
+        """
+        return await self._call("merge_entities", scope, name=name, other=other, reason=reason)
+
+    async def split_entity(self, name: str, other: str, *, reason: str = "", scope: Scope | None = None) -> Note:
+        """Decide that two names are two entities, and return the note that records it.
+
+        No rule and no model merges them again. ``memory.revert(note.id, 1)`` reverts the decision, and a later
+        ``merge_entities`` overrules it. Deleting the last note that contains one of the names deletes the decision.
+
+        Args:
+            name: A name that a note contains.
+            other: The name of another entity.
+            reason: The reason, for people.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The note of the decision.
+
+        Raises:
+            NotFound: No note contains ``name``.
+            InvalidInput: The names are equal or empty.
+
+        Examples:
+            >>> note = await memory.split_entity("Ann", "Anna", reason="two sisters")
+            >>> note.metadata["same_entity"]
+            False
+        """
+        return await self._call("split_entity", scope, name=name, other=other, reason=reason)
+
     async def history(self, id: str, *, scope: Scope | None = None) -> List[Revision]:
-        """Return every revision of a note: the change, its cause, and whether it is live. Raises ``NotFound``."""
+        """Return every revision of a note: the change, its cause, and whether it is live.
+
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The revisions, oldest first.
+
+        Raises:
+            NotFound: The id is not in the scope.
+
+        Examples:
+            >>> note = await memory.update("sail", tags=["plan"])
+            >>> [revision.cause.by.value for revision in await memory.history("sail")]
+            ['add', 'user']
+        """
         return await self._call("history", scope, id=id)
 
     # ---------------------------------------------------------------------------------------------------------- change
 
     async def update(self, id: str, /, *, scope: Scope | None = None, **fields: Any) -> Note:
-        """Set fields of a note as a revision that can be reverted. Raises ``NotFound``, ``InvalidInput``."""
+        """Set fields of a note as a revision that can be reverted.
+
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            scope: The scope of the call; by default the memory's own.
+            **fields: New values of ``content``, ``title``, ``caption``, ``context``, ``keywords``, ``tags``,
+                ``importance``, ``confidence``, ``kind``, ``valid_from``, ``valid_to``, ``expires_at`` (of all notes
+                of its event) or ``metadata``.
+
+        Returns:
+            The note in its new version.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            InvalidInput: A field is unknown or its value invalid.
+            PermissionDenied: The caller has less trust than the note.
+
+        Examples:
+            >>> note = await memory.update("sail", importance=0.9)
+            >>> note.importance
+            0.9
+        """
         return await self._call("update", scope, id=id, fields=fields)
 
     async def link(
@@ -635,8 +1279,28 @@ class AsyncMemory:
     ) -> Link:
         """Link two notes, as a revision of the ``source`` note. ``unlink`` removes the link.
 
-        ``type`` is ``RELATES``, ``SUPERSEDES`` (the target is outdated from then on), ``UPDATES`` (a part of the target
-        is outdated) or ``CONTRADICTS``. Jobs do not change this decision. Raises ``NotFound``, ``InvalidInput``.
+        Jobs do not change this decision.
+
+        Args:
+            source: The id of the note that has the link.
+            target: The id of the other note.
+            type: ``RELATES``, ``SUPERSEDES`` (the target is outdated from then on), ``UPDATES`` (a part of the target
+                is outdated) or ``CONTRADICTS``.
+            reason: The reason, for people.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The link.
+
+        Raises:
+            NotFound: One of the ids is not in the scope.
+            InvalidInput: The type is unknown, a note is archived, or both ids are the same note.
+            PermissionDenied: The caller has less trust than the note.
+
+        Examples:
+            >>> link = await memory.link("sail", "boat", reason="the trip is on this boat")
+            >>> link.type.value
+            'RELATES'
         """
         return await self._call("link", scope, source=source, target=target, type=type, reason=reason)
 
@@ -645,64 +1309,204 @@ class AsyncMemory:
     ) -> Link:
         """Remove a link of any origin, as a revision of the note that has it, and return the link.
 
-        ``type`` is ``RELATES``, ``SUPERSEDES``, ``UPDATES`` or ``CONTRADICTS``. Jobs do not make the link again;
-        ``link`` can. A note without its SUPERSEDES link is valid again: ``memory.unlink(new, old, "SUPERSEDES")``.
-        Raises ``NotFound``, and ``InvalidInput`` if the link does not exist.
+        Jobs do not make the link again; ``link`` can. A note without its SUPERSEDES link is valid again:
+        ``memory.unlink(new, old, "SUPERSEDES")``.
+
+        Args:
+            source: The id of the note that has the link.
+            target: The id of the other note.
+            type: ``RELATES``, ``SUPERSEDES``, ``UPDATES`` or ``CONTRADICTS``.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The removed link.
+
+        Raises:
+            NotFound: One of the ids is not in the scope.
+            InvalidInput: The link does not exist.
+            PermissionDenied: The caller has less trust than the note.
+
+        Examples:
+            >>> link = await memory.link("sail", "boat")
+            >>> removed = await memory.unlink("sail", "boat")
+            >>> removed.target == link.target
+            True
         """
         return await self._call("unlink", scope, source=source, target=target, type=type)
 
     async def resolve(self, keep: str, over: str, *, reason: str = "", scope: Scope | None = None) -> Link:
-        """Settle a conflict: ``keep`` stays true, and ``over`` is outdated from then on. Returns the SUPERSEDES link.
+        """Settle a conflict: ``keep`` stays true, and ``over`` is outdated from then on.
 
-        ``over`` ranks below ``keep``, ``current_only`` leaves it out, and ``conflicts`` does not list the pair. It is
-        valid until ``keep`` begins; never, if it is the newer note. ``keep`` regains the confidence that the conflict
-        cost it. A second call with the notes swapped replaces the first, and ``unlink(keep, over, "SUPERSEDES")`` opens
-        the conflict again. Example: ``memory.resolve(conflict.other.id, conflict.note.id, reason="I asked Ann")``.
-        Raises ``NotFound``, and ``InvalidInput`` for notes that do not contradict each other.
+        Then ``over`` ranks below ``keep``, ``current_only`` leaves ``over`` out, and ``conflicts`` does not list the
+        pair. ``over`` is valid until ``keep`` begins, or never if it is the newer note. ``keep`` regains the
+        confidence that it lost by the conflict. A second call with the notes swapped replaces the first, and
+        ``unlink(keep, over, "SUPERSEDES")`` opens the conflict again.
+
+        Args:
+            keep: The id of the note that is true.
+            over: The id of the note that is outdated.
+            reason: The reason, for people.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The SUPERSEDES link.
+
+        Raises:
+            NotFound: One of the ids is not in the scope.
+            InvalidInput: The notes do not contradict each other.
+            PermissionDenied: The caller has less trust than the note.
+
+        Examples:
+            >>> oslo = await memory.add("Ann lives in Oslo.", speaker="Ann")
+            >>> bergen = await memory.add("Ann lives in Bergen.", speaker="Ben")
+            >>> link = await memory.link(bergen, oslo, "CONTRADICTS")
+            >>> settled = await memory.resolve(oslo, bergen, reason="I asked Ann")
+            >>> settled.type.value
+            'SUPERSEDES'
         """
         return await self._call("resolve", scope, keep=keep, over=over, reason=reason)
 
     async def revert(self, id: str, version: int, *, scope: Scope | None = None) -> Note:
-        """Restore an earlier version of a note. Raises ``NotFound``, ``InvalidInput``."""
+        """Restore an earlier version of a note.
+
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            version: The version to restore, from ``history``.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The note, in a new version with the content of the old one.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            InvalidInput: The note has no such version.
+            PermissionDenied: The caller has less trust than the note.
+
+        Examples:
+            >>> before = await memory.get("sail")
+            >>> changed = await memory.update("sail", content="We sail in July.")
+            >>> note = await memory.revert("sail", before.version)
+            >>> note.content
+            'We sail in June.'
+        """
         return await self._call("revert", scope, id=id, version=version)
 
     async def revert_effects(self, id: str, *, scope: Scope | None = None) -> List[Note]:
         """Revert all changes that one note caused in others, in one transaction, and return the changed notes.
 
-        Revisions that jobs based on the note are deactivated, and notes derived from it are archived. A merge that it
-        caused is undone. The note itself and its own links stay. ``revert`` restores each changed note; a second call
-        changes nothing. Raises ``NotFound``.
+        This deactivates revisions that jobs based on the note, archives notes that were derived from it, and undoes a
+        merge that it caused. The note itself and its own links stay. ``revert`` restores each changed note. A second
+        call changes nothing.
+
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The changed notes.
+
+        Raises:
+            NotFound: The id is not in the scope.
+
+        Examples:
+            >>> await memory.revert_effects("boat")
+            []
         """
         return await self._call("revert_effects", scope, id=id)
 
     async def archive(self, id: str, *, scope: Scope | None = None) -> Note:
         """Archive a note: searches and lists leave it out unless they include archived notes.
 
-        Raises ``NotFound``, and ``InvalidInput`` if the note is archived already.
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The archived note.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            InvalidInput: The note is archived already.
+            PermissionDenied: The caller has less trust than the note.
+
+        Examples:
+            >>> note = await memory.archive("sail")
+            >>> note.archived
+            True
         """
         return await self._call("archive", scope, id=id)
 
     async def unarchive(self, id: str, *, scope: Scope | None = None) -> Note:
         """Restore a note that was archived or has decayed. A note that a person restored does not decay again.
 
-        Raises ``NotFound``, and ``InvalidInput`` for a note that is not archived, was merged or is in quarantine.
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The restored note.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            InvalidInput: The note is not archived, was merged or is in quarantine.
+            PermissionDenied: The caller has less trust than the note.
+
+        Examples:
+            >>> note = await memory.archive("sail")
+            >>> note = await memory.unarchive("sail")
+            >>> note.archived
+            False
         """
         return await self._call("unarchive", scope, id=id)
 
     async def review(self, *, limit: int = 100, cursor: str | None = None, scope: Scope | None = None) -> Page:
         """Return a page of the notes on probation, in the order of arrival.
 
-        These are notes of writers without full trust, and notes that look like instructions. They are found, but stay
-        out of the core memory, the profile, lessons and insights until ``confirm``. Pass the page's ``cursor`` to get
-        the next page.
+        These are notes of writers without full trust, and notes that look like instructions. Searches find them, but
+        the core memory, the profile, lessons and insights leave them out until ``confirm``.
+
+        Args:
+            limit: The greatest number of notes.
+            cursor: The ``cursor`` of the page before.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The notes, and a ``cursor``, None on the last page.
+
+        Raises:
+            InvalidInput: The limit or the cursor is invalid.
+
+        Examples:
+            >>> from zettel import acting_as
+            >>> with acting_as("web:forum", trust=0.4):
+            ...     id = await memory.add("The harbour is closed.")
+            >>> page = await memory.review()
+            >>> [note.content for note in page.notes]
+            ['The harbour is closed.']
         """
         return await self._call("review", scope, limit=limit, cursor=cursor)
 
     async def confirm(self, id: str, *, scope: Scope | None = None) -> List[Note]:
         """End the probation of a note and of the other parts of its event, and return the changed notes.
 
-        They get the trust of their role, and no flags. ``revert`` undoes it. Raises ``NotFound``, ``PermissionDenied``
-        for a caller below full trust, and ``InvalidInput`` if the note is not on probation.
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The changed notes. They have the trust of their role and no flags; ``revert`` undoes it.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            PermissionDenied: The caller has less than full trust.
+            InvalidInput: The note is not on probation.
+
+        Examples:
+            >>> from zettel import acting_as
+            >>> with acting_as("web:forum", trust=0.4):
+            ...     id = await memory.add("The harbour is closed.")
+            >>> [note.trust for note in await memory.confirm(id)]
+            [1.0]
         """
         return await self._call("confirm", scope, id=id)
 
@@ -711,12 +1515,30 @@ class AsyncMemory:
     ) -> List[Note]:
         """Quarantine all notes of a note's event and revert everything derived from them, in one transaction.
 
-        Then only ``search(quarantined=True)`` finds the note, and jobs skip it. Notes made from it are archived, and
-        others lose what it contributed. Returns the changed notes. Raises ``NotFound``, and ``InvalidInput`` if the
-        note is in quarantine already.
+        Then only ``search(quarantined=True)`` finds the note, and jobs skip it. Notes that were derived from it are
+        archived, and changes that it caused in other notes are reverted.
 
         ``principal`` quarantines all events of a writer instead, and reverts all its changes of other notes, except
         deletions; a server requires the right admin.
+
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            reason: The reason, for people.
+            principal: The name of a writer, instead of an id.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The changed notes.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            InvalidInput: The note is in quarantine already, or neither an id nor a principal is given.
+            PermissionDenied: The caller has less trust than a note, or less than full trust for a principal.
+
+        Examples:
+            >>> notes = await memory.quarantine("sail", reason="from a stolen account")
+            >>> [note.quarantined for note in notes]
+            ['from a stolen account']
         """
         require_one("what to quarantine: an id or a principal", id, principal)
         return await self._call("quarantine", scope, id=id, reason=reason, principal=principal)
@@ -726,8 +1548,23 @@ class AsyncMemory:
     ) -> List[Note]:
         """Release a note from quarantine, restore what the quarantine reverted, and return the changed notes.
 
-        ``principal`` ends the quarantine of a writer. Raises ``NotFound``, and ``InvalidInput`` if the note or the
-        principal is not in quarantine.
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            principal: The name of a writer whose quarantine ends, instead of an id.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The changed notes.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            InvalidInput: The note or the principal is not in quarantine.
+            PermissionDenied: The caller has less than full trust.
+
+        Examples:
+            >>> notes = await memory.quarantine("sail")
+            >>> [note.quarantined for note in await memory.release("sail")]
+            [None]
         """
         require_one("what to release: an id or a principal", id, principal)
         return await self._call("release", scope, id=id, principal=principal)
@@ -742,16 +1579,127 @@ class AsyncMemory:
     ) -> int:
         """Destroy a note or an event, or all events of a source file or a session, with everything derived from them.
 
-        ``source`` is the path that the file was imported under (``./chat.txt`` equals ``chat.txt``).
-        Returns the number of deleted notes. Raises ``NotFound`` for an unknown id.
+        Args:
+            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            source: The path that a file was imported under (``./chat.txt`` equals ``chat.txt``), instead of an id.
+            session: A session, instead of an id.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The number of deleted notes.
+
+        Raises:
+            NotFound: The id is not in the scope.
+            InvalidInput: None or several of id, source and session are given.
+            PermissionDenied: The caller has less trust than the note.
+
+        Examples:
+            >>> await memory.delete("sail")
+            1
         """
         require_one("what to delete: an id, a source or a session", id, source, session)
         return await self._call("delete", scope, id=id, source=source, session=session)
 
+    async def retention(self, *, scope: Scope | None = None) -> Retention | None:
+        """Return the rule that limits how long the scope stores its notes, None without a rule.
+
+        Args:
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The retention, or None.
+
+        Raises:
+            StoreError: The store failed.
+
+        Examples:
+            >>> print(await memory.retention())
+            None
+        """
+        return await self._call("retention", scope)
+
+    async def set_retention(
+        self, max_age: Duration | None = None, then: Then = "delete", *, scope: Scope | None = None
+    ) -> Retention:
+        """Limit how long the scope stores its notes, and return the rule. It replaces an earlier one.
+
+        Each day a job removes older notes and everything derived from them, except pinned notes.
+
+        Args:
+            max_age: The longest time since a note was stored, a timedelta or seconds; None for no limit.
+            then: ``delete``, or ``archive``, which ``unarchive`` undoes. It also applies to notes whose ``expires_at``
+                is over. Without a retention, zettel deletes these.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The new retention.
+
+        Raises:
+            InvalidInput: An argument is invalid.
+            PermissionDenied: The caller has less than full trust.
+
+        Examples:
+            >>> from datetime import timedelta
+            >>> retention = await memory.set_retention(timedelta(days=90), then="archive")
+            >>> retention.then
+            'archive'
+        """
+        return await self._call("set_retention", scope, max_age=seconds_of("max_age", max_age), then=then)
+
+    async def remove_retention(self, *, scope: Scope | None = None) -> bool:
+        """Remove the retention of the scope, and return whether there was one. This does not restore removed notes.
+
+        Args:
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            True if a retention was set.
+
+        Raises:
+            PermissionDenied: The caller has less than full trust.
+
+        Examples:
+            >>> await memory.remove_retention()
+            False
+        """
+        return await self._call("remove_retention", scope)
+
+    async def sweep(self, *, dry_run: bool = False, scope: Scope | None = None) -> Swept:
+        """Delete or archive the expired notes of the scope now, instead of waiting for the job.
+
+        Args:
+            dry_run: Only counts what it would remove, and changes nothing.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The numbers of removed events.
+
+        Raises:
+            PermissionDenied: The caller has less than full trust.
+
+        Examples:
+            >>> await memory.sweep(dry_run=True)
+            Swept(deleted=0, archived=0)
+        """
+        return await self._call("sweep", scope, dry_run=dry_run)
+
     async def delete_scope(self, *, scope: Scope | None = None) -> int:
         """Destroy a whole scope, tombstones included, and return the number of deleted notes.
 
-        Its last bytes leave the files at once, or when no other reader uses them: ``flush`` waits for that.
+        The texts disappear from the files at once, or as soon as no other reader uses them. ``flush`` waits for that.
+
+        Args:
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The number of deleted notes.
+
+        Raises:
+            PermissionDenied: The caller has less than full trust, or a key lacks the right admin.
+
+        Examples:
+            >>> await memory.delete_scope()
+            3
         """
         return await self._call("delete_scope", scope)
 
@@ -768,18 +1716,48 @@ class AsyncMemory:
     ) -> None:
         """Report which hits of a search were useful, and whether the task succeeded or failed.
 
-        Pass the ids as ``used`` or, if nobody knows them, the text of the ``answer``: the hits that it cites by id, or
-        whose words it repeats, count as useful. Useful notes decay later, see ``zettel.scoring.strength``, and the
-        ranking learns from them. A second report replaces the first; an ``answer`` never replaces named ids.
-        Raises ``NotFound`` for a search that is not in the log, ``InvalidInput`` for a note that is not a hit of it,
-        ``PermissionDenied`` for a principal below full trust.
+        Useful notes decay later, see ``zettel.scoring.strength``, and the ranking learns from them. A second report
+        replaces the first, but an ``answer`` never replaces ids that you passed.
 
-        Example: ``memory.feedback(hits[0].search_id, answer="It is in the boathouse.")``
+        Args:
+            search_id: The ``search_id`` of the hits.
+            used: The ids of the useful notes.
+            outcome: ``success`` or ``failure``.
+            answer: The text of the answer, if you do not know the ids. Hits count as useful if the answer cites their
+                ids or repeats their words.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            None.
+
+        Raises:
+            NotFound: The search is not in the log.
+            InvalidInput: A note is not a hit of the search.
+            PermissionDenied: The principal has less than full trust.
+
+        Examples:
+            >>> hits = await memory.search("When do we sail?", k=1)
+            >>> await memory.feedback(hits[0].search_id, used=[hits[0].note.id], outcome="success")
         """
         await self._call("feedback", scope, search_id=search_id, used=used, outcome=outcome, answer=answer)
 
     async def searches(self, *, scope: Scope | None = None) -> List[LoggedSearch]:
-        """Return the log of searches, oldest first: question, hits and feedback."""
+        """Return the log of searches, oldest first: question, hits and feedback.
+
+        Args:
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The logged searches.
+
+        Raises:
+            StoreError: The store failed.
+
+        Examples:
+            >>> hits = await memory.search("When do we sail?", k=1)
+            >>> [search.question for search in await memory.searches()]
+            ['When do we sail?']
+        """
         return await self._call("searches", scope)
 
     async def tune(
@@ -793,12 +1771,35 @@ class AsyncMemory:
     ) -> Tuned:
         """Train a memory decoder on the logged feedback, and write it into a folder if it ranks better.
 
-        Trains on this scope, or on ``scopes``. Starts from the scorer in the folder, else from ``decoder``, else from
-        the shipped one. Search with ``scorer="decoder:FOLDER"``. A scorer that is not better on held-out searches is
-        not written, see ``Tuned``. Raises ``InvalidInput`` for too little feedback, ``ScorerError`` if the folder
-        contains something else, ``MissingExtra`` without torch.
+        Training starts from the scorer in the folder, else from ``decoder``, else from the shipped one. zettel writes
+        the new scorer only if it is better on held-out searches, see ``Tuned``. Search with
+        ``scorer="decoder:FOLDER"``.
+
+        Args:
+            into: The folder to write.
+            decoder: A folder with the scorer to start from.
+            scopes: Train on the feedback of these scopes instead of one.
+            on_progress: Receives the step, the number done and in all.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            Both qualities, and whether the scorer was written.
+
+        Raises:
+            InvalidInput: The log contains too little feedback.
+            ScorerError: The folder contains something else.
+            MissingExtra: torch is not installed.
+
+        Examples:
+            >>> from zettel.errors import InvalidInput
+            >>> try:
+            ...     tuned = await memory.tune("ranker")
+            ... except InvalidInput as error:
+            ...     print(error)
+            too little feedback: 0 searches have a useful hit, and learning requires 30; report used notes with feedback
         """
-        return await self._call("tune", scope, into=into, decoder=decoder, scopes=scopes, on_progress=on_progress)
+        named = None if scopes is None else list_of("scopes", scopes, "scopes")
+        return await self._call("tune", scope, into=into, decoder=decoder, scopes=named, on_progress=on_progress)
 
     # ----------------------------------------------------------------------------------------------- import and export
 
@@ -828,23 +1829,50 @@ class AsyncMemory:
     ) -> ImportReport:
         """Import a transcript, a folder or a zip of transcripts. A second import adds only new events.
 
-        ``conversation`` selects one by name. ``tz`` (Europe/Oslo) is the zone of times without one, and of ``since``
-        (inclusive) and ``until`` (exclusive); these two skip undated records. ``columns`` maps event fields to the
-        columns of a table: {"content": "Text"}. ``speakers`` imports only these names. ``map_user`` renames speakers
-        first: {"Bob": "Robert"}. ``session_gap`` is the number of silent hours that ends a session of messages without
-        one (0: no sessions; 6 by default for chats). ``redact`` removes e-mail addresses, phone numbers, card numbers
-        and keys before storing; ``redact_region`` (NO) also the phone numbers of that country without its prefix.
-        ``scope_by`` gives each speaker (``user``), place (``channel``) or project of a coding agent (``project``) a
-        scope. A record changes a stored event with its id only if sender and file are the same; with ``edits``, also
-        from other files, and the edited notes of an exported vault change theirs. ``source`` replaces the path in
-        reports and events. ``trust`` (0 to 1) is the highest trust in the records, see ``acting_as``. ``dry_run``
-        stores nothing and reports what it would store. ``on_progress`` receives the number of records read and in all,
-        ``on_rejected`` the rejected records as they come.
-
         A file of the format ``zettel`` restores whole memories: a single one into ``scope`` or into this memory's own
-        scope if that is named; otherwise each keeps its scope. Raises ``UnknownFormat``, ``BadRecord``,
-        ``MissingExtra`` for ``redact`` without ``[redact]``, and ``InvalidInput``, also for a whole memory whose scope
-        is not empty.
+        scope if that is named; otherwise each keeps its scope.
+
+        Args:
+            path: A file, a folder or a zip.
+            format: The name of a format; ``auto`` recognises it.
+            conversation: Imports only the conversation of this name.
+            tz: The zone of times without one, and of ``since`` and ``until``, such as ``Europe/Oslo``.
+            columns: Event fields and the columns of a table: ``{"content": "Text"}``.
+            since: Earliest time, inclusive; skips undated records.
+            until: Latest time, exclusive; skips undated records.
+            speakers: Imports only these names.
+            map_user: Renames speakers first: ``{"Bob": "Robert"}``.
+            session_gap: Silent hours that end a session of messages without one; 0 for no sessions, 6 by default for
+                chats.
+            redact: Removes e-mail addresses, phone numbers, card numbers and keys before storing.
+            redact_region: A country such as ``NO``: removes its phone numbers without its prefix, too.
+            scope_by: Gives each speaker (``user``), place (``channel``) or project of a coding agent (``project``) a
+                scope.
+            edits: A record may change a stored event of another file, and the edited notes of an exported vault
+                change theirs. Otherwise sender and file must be the same.
+            source: Replaces the path in reports and events.
+            trust: The highest trust in the records, 0 to 1, see ``acting_as``.
+            dry_run: Stores nothing and reports what it would store.
+            on_progress: Receives the number of records read and in all.
+            on_rejected: Receives the rejected records as they come.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The numbers of added, existing, revised, deleted and rejected events, in all and by file.
+
+        Raises:
+            UnknownFormat: No format reads the file.
+            BadRecord: The file is damaged or truncated.
+            MissingExtra: ``redact`` without the extra ``redact``.
+            InvalidInput: An option is invalid, or the scope of a whole memory is not empty.
+            PermissionDenied: A caller below full trust restores a whole memory.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> written = Path("tides.txt").write_text("Ann: High tide is at six.")
+            >>> report = await memory.import_transcript("tides.txt")
+            >>> report.added
+            1
         """
         return await self._call(
             "import_transcript", scope, path=path, format=format, conversation=conversation, tz=tz, columns=columns,
@@ -876,8 +1904,27 @@ class AsyncMemory:
     ) -> Estimate:
         """Estimate the language model calls of an import. Calls no model and stores nothing.
 
-        zettel skips turns that it has annotated already, and counts turns of any scope that wait for the model.
-        Raises ``InvalidInput`` without a model or for a whole memory, and what ``import_transcript`` raises.
+        zettel skips turns that it has annotated already, and counts turns of any scope that wait for the model. The
+        arguments are those of ``import_transcript``.
+
+        Args:
+            path: A file, a folder or a zip.
+
+        Returns:
+            The model, the numbers of turns, calls and tokens, and the cost in USD.
+
+        Raises:
+            InvalidInput: The memory has no model, or the file is a whole memory.
+            UnknownFormat: No format reads the file.
+            BadRecord: The file is damaged or truncated.
+
+        Examples:
+            >>> from zettel.errors import InvalidInput
+            >>> try:
+            ...     estimate = await memory.estimate_import("tides.txt")
+            ... except InvalidInput as error:
+            ...     print(error)
+            an import without a language model costs nothing: open the memory with llm=
         """
         return await self._call(
             "estimate_import", scope, path=path, format=format, conversation=conversation, tz=tz, columns=columns,
@@ -897,20 +1944,55 @@ class AsyncMemory:
     ) -> ExportReport:
         """Write a scope to a file, an open binary file or a folder, and report how much was written.
 
-        ``jsonl`` writes one event per line, importable as a transcript; ``include=["notes"]`` adds readable notes.
-        ``markdown`` writes an Obsidian vault, one file per note; it never overwrites files of others or edited files.
-        ``graphml`` writes notes and links for Gephi; ``include=["terms", "events"]`` adds these. ``zettel`` writes
-        everything (histories, links, vectors, tombstones, the scope's secret) for ``import_transcript`` to restore in
-        any store, with ``all_scopes`` for every scope. By default the suffix .graphml or .zettel selects the format,
-        else it is ``jsonl``. A file is complete or absent. ``on_progress`` receives the numbers done and in all.
-        Raises ``UnknownFormat``, ``InvalidInput``.
+        ``jsonl`` writes one event per line, importable as a transcript. ``markdown`` writes an Obsidian vault, one
+        file per note; it never overwrites files of others or edited files. ``graphml`` writes notes and links for
+        Gephi. ``zettel`` writes everything (histories, links, vectors, tombstones, the scope's secret) for
+        ``import_transcript`` to restore in any store. A file is complete or absent.
+
+        Args:
+            to: A path, or a file opened for binary writing.
+            format: ``jsonl``, ``markdown``, ``graphml`` or ``zettel``. By default the suffix .graphml or .zettel
+                selects the format, else it is ``jsonl``.
+            include: ``notes`` adds readable notes to ``jsonl``; ``terms`` and ``events`` add these to ``graphml``.
+            all_scopes: Writes every scope; only for ``zettel``.
+            on_progress: Receives the numbers done and in all.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The format, and the numbers of events and notes.
+
+        Raises:
+            UnknownFormat: The format is unknown.
+            InvalidInput: An option does not fit the format, or the target cannot be written.
+
+        Examples:
+            >>> report = await memory.export("memory.jsonl")
+            >>> report.events
+            3
         """
         return await self._call(
             "export", scope, to=to, format=format, include=include, all_scopes=all_scopes, on_progress=on_progress
         )
 
     async def dump(self, *, scope: Scope | None = None) -> AsyncIterator[tuple[EventRecord, tuple[Note, ...]]]:
-        """Stream every event of a scope with its notes, in the order of arrival."""
+        """Stream every event of a scope with its notes, in the order of arrival.
+
+        Args:
+            scope: The scope of the call; by default the memory's own.
+
+        Yields:
+            Pairs of an event and its notes.
+
+        Raises:
+            StoreError: The store failed.
+
+        Examples:
+            >>> async for event, notes in memory.dump():
+            ...     print(event.external_id, len(notes))
+            boat 1
+            bought 1
+            sail 1
+        """
         backend = await self._ready(scope)
         async for entry in backend.stream("dump", {}, scope):
             yield entry
@@ -918,80 +2000,257 @@ class AsyncMemory:
     # -------------------------------------------------------------------------------------------------------- maintain
 
     async def scopes(self) -> List[Scope]:
-        """Return the scopes that contain something."""
+        """Return the scopes that contain something.
+
+        Returns:
+            The scopes; with a zettel server those of the key.
+
+        Raises:
+            StoreError: The store failed.
+
+        Examples:
+            >>> len(await memory.scopes())
+            1
+        """
         return await self._call("scopes", None)
 
     async def flush(self, timeout: float | None = None, *, scope: Scope | None = None) -> None:
         """Run, or wait for, all pending jobs of the store, or of one scope.
 
-        Raises ``FlushTimeout`` after ``timeout`` seconds, ``JobFailed`` if a job failed.
+        Args:
+            timeout: Seconds to wait at most; None for no limit.
+            scope: One scope; by default all scopes of the store.
+
+        Returns:
+            None.
+
+        Raises:
+            FlushTimeout: Jobs were still pending after ``timeout`` seconds. They continue.
+            JobFailed: A job failed; ``jobs`` shows its error.
+
+        Examples:
+            >>> await memory.flush(timeout=60)
         """
         await self._call("flush", scope, timeout=timeout)
 
     async def evolve(self, timeout: float | None = None, *, scope: Scope | None = None) -> Evolved:
         """Run the pending jobs, let the notes of a scope improve each other, and count the changes.
 
-        Shared words of neighbours join a note's keywords. Importance follows the links. Duplicates are merged. Dense
-        regions yield insights, people a profile (see ``context``), and outcomes of actions a lesson. Each change is a
-        revision: ``history`` shows it and ``revert`` reverts it. A second run changes nothing until notes arrive.
-        Raises what ``flush`` raises.
+        Notes get the keywords that their neighbours share, and an importance from their links. Duplicates are merged.
+        zettel derives insights from topics and sessions, a profile of people (see ``context``), and lessons from
+        outcomes. Each change is a revision, which ``history`` shows and ``revert`` reverts. A second run changes
+        nothing until new notes arrive.
+
+        Args:
+            timeout: Seconds to wait at most; None for no limit.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The numbers of revised, merged, derived and archived notes.
+
+        Raises:
+            FlushTimeout: Jobs were still pending after ``timeout`` seconds. They continue.
+            JobFailed: A job failed; ``jobs`` shows its error.
+
+        Examples:
+            >>> evolved = await memory.evolve()
+            >>> evolved.merged
+            0
         """
         return await self._call("evolve", scope, timeout=timeout)
 
     async def evolve_later(self, *, scope: Scope | None = None) -> bool:
         """Queue ``evolve`` for any process that runs jobs, after all pending jobs of single notes.
 
-        Returns False if nothing was written in the scope since this memory queued it last: then nothing is queued.
+        Args:
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            False if nothing was written in the scope since this memory queued it last: then nothing is queued.
+
+        Raises:
+            StoreError: The store failed.
+
+        Examples:
+            >>> await memory.evolve_later()
+            True
         """
         return await self._call("evolve_later", scope)
 
     async def jobs(self, *, scope: Scope | None = None) -> List[Job]:
-        """Return unfinished jobs: queued, running, or failed with their error."""
+        """Return unfinished jobs: queued, running, or failed with their error.
+
+        Args:
+            scope: One scope; by default all scopes of the store.
+
+        Returns:
+            The jobs.
+
+        Raises:
+            StoreError: The store failed.
+
+        Examples:
+            >>> await memory.flush()
+            >>> await memory.jobs()
+            []
+        """
         return await self._call("jobs", scope)
 
     async def retry_jobs(self, id: str | None = None, *, scope: Scope | None = None) -> int:
-        """Queue failed jobs again, or only the job with this id, and return their number. Raises ``NotFound``."""
+        """Queue failed jobs again, or only the job with this id, and return their number.
+
+        Args:
+            id: The id of a job (``j_…``); None for all.
+            scope: One scope; by default all scopes of the store.
+
+        Returns:
+            The number of queued jobs.
+
+        Raises:
+            NotFound: No unfinished job has this id.
+
+        Examples:
+            >>> await memory.retry_jobs()
+            0
+        """
         return await self._call("retry_jobs", scope, id=id)
 
     async def cancel_job(self, id: str, *, scope: Scope | None = None) -> Job:
         """Remove a queued or failed job from the queue and return it.
 
-        Raises ``NotFound``, and ``InvalidInput`` for a running job and for a purge, which completes a delete.
+        Args:
+            id: The id of a job (``j_…``).
+            scope: One scope; by default all scopes of the store.
+
+        Returns:
+            The job.
+
+        Raises:
+            NotFound: No unfinished job has this id.
+            InvalidInput: The job is running, or is one that completes a delete or an expiry.
+
+        Examples:
+            >>> for job in await memory.jobs():
+            ...     if job.state == "failed":
+            ...         cancelled = await memory.cancel_job(job.id)
         """
         return await self._call("cancel_job", scope, id=id)
 
     async def reembed(self, *, on_progress: Callable[[int, int], None] | None = None) -> int:
         """Embed every note with this memory's embedder, switch to it, and return the number of embedded notes.
 
-        It can be interrupted and run again, or left to the next memory with this embedder. Searches use the old
-        vectors until the switch. ``on_progress`` receives the numbers embedded and in all. Raises ``JobFailed``.
+        If it is interrupted, call it again, or open a memory with this embedder, which continues. Searches use the old
+        vectors until the switch.
+
+        Args:
+            on_progress: Receives the numbers embedded and in all.
+
+        Returns:
+            The number of embedded notes; 0 if all vectors are from this embedder.
+
+        Raises:
+            JobFailed: A note could not be embedded.
+
+        Examples:
+            >>> await memory.reembed()
+            0
         """
         return await self._call("reembed", None, on_progress=on_progress)
 
     async def stats(self, *, scope: Scope | None = None) -> dict[str, Any]:
-        """Return the counts of a scope (None: of all), the store, embedder and annotator, and the cost of models."""
+        """Return the counts of a scope (None: of all), the store, embedder and annotator, and the cost of models.
+
+        Args:
+            scope: One scope; by default all scopes of the store.
+
+        Returns:
+            A dict with ``events``, ``notes``, ``archived``, ``links``, ``terms``, ``jobs``, ``failed``, ``store``,
+                ``embedder``, ``annotator`` and more.
+
+        Raises:
+            StoreError: The store failed.
+
+        Examples:
+            >>> stats = await memory.stats()
+            >>> stats["notes"]
+            3
+        """
         return await self._call("stats", scope)
 
     async def usage(self, limit: int = 10, *, scope: Scope | None = None) -> Usage:
-        """Return how the notes of a scope are used, with at most ``limit`` entries in each list, see ``Usage``.
+        """Report how the notes of a scope are used.
 
-        The most and the least used notes, duplicates, contradictions, derived notes with changed sources, and the
-        largest sessions. It reads the whole scope. Raises ``InvalidInput``.
+        The report contains the most and the least used notes, duplicates, contradictions, derived notes with changed
+        sources, the largest sessions and more. The call reads the whole scope.
+
+        Args:
+            limit: The greatest number of entries in each list.
+            scope: The scope of the call; by default the memory's own.
+
+        Returns:
+            The report, see ``Usage``.
+
+        Raises:
+            InvalidInput: ``limit`` is not a positive number.
+
+        Examples:
+            >>> usage = await memory.usage(limit=3)
+            >>> usage.notes
+            3
         """
         return await self._call("usage", scope, limit=limit)
 
     async def check(self, repair: bool = False) -> List[str]:
-        """Return the problems of the store, one line each; ``repair`` rebuilds derived data."""
+        """Return the problems of the store, one line each; ``repair`` rebuilds derived data.
+
+        Args:
+            repair: Whether to rebuild derived data.
+
+        Returns:
+            The problems; empty if the store is sound.
+
+        Raises:
+            StoreError: The store cannot be read, for example because a page of the file is damaged.
+
+        Examples:
+            >>> await memory.check()
+            []
+        """
         return await self._call("check", None, repair=repair)
 
     async def cypher(self, query: str, /, **params: Any) -> List[dict[str, Any]]:
         """Run a read-only Cypher query on a memory in Neo4j, and return each row as a dict by column.
 
-        ``params`` are the query's parameters. The query sees the whole database, across scopes: use
-        ``{scope: $scope}`` with ``scope=memory.scope.key`` to stay in one, and never put untrusted text into the query.
-        Nodes and relationships become dicts of their properties, relationships also with their ``type``. Limits:
-        30 seconds, 10,000 rows, no LOAD CSV, and only procedures that list indexes and labels.
+        The query sees the whole database, across scopes: use ``{scope: $scope}`` with ``scope=memory.scope.key`` to
+        stay in one, and never put untrusted text into the query. Limits: 30 seconds, 10,000 rows, no LOAD CSV, and
+        only procedures that list indexes and labels.
 
-        Raises ``InvalidQuestion`` for any other query, ``StoreError`` if the memory is not in Neo4j.
+        Args:
+            query: The query.
+            **params: The parameters of the query.
+
+        Returns:
+            One dict for each row. Nodes and relationships become dicts of their properties, relationships also with
+                their ``type``.
+
+        Raises:
+            InvalidQuestion: The query writes, is not valid Cypher or exceeds a limit.
+            StoreError: The memory is not in Neo4j.
+
+        Examples:
+            >>> from zettel.errors import StoreError
+            >>> query = "MATCH (note:Note {scope: $scope}) RETURN count(note) AS notes"
+            >>> try:
+            ...     rows = await memory.cypher(query, scope=memory.scope.key)
+            ... except StoreError:  # the memory of this example is not in Neo4j
+            ...     rows = []
+            >>> rows
+            []
         """
         return await self._call("cypher", None, query=query, params=params)
+
+
+@cache
+def _search_arguments() -> frozenset[str]:
+    """Return the names of the arguments of ``search`` beside the question."""
+    return frozenset(inspect.signature(AsyncMemory.search).parameters) - {"self", "question", "scope"}

@@ -6,6 +6,7 @@
   AND ($role IS NULL OR n.role = $role)
   AND ($since IS NULL OR n.occurred_at >= $since)
   AND ($until IS NULL OR n.occurred_at < $until)
+  AND ($unexpired_at IS NULL OR n.expires_at IS NULL OR n.expires_at > $unexpired_at)
   AND all(pair IN $pairs WHERE pair IN n.metadata)
   AND ($ids IS NULL OR n.id IN $ids)
   AND ($file IS NULL OR $file IN n.files)

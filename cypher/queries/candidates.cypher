@@ -1,5 +1,5 @@
 // The candidates of a question, by the rules of zettel.ports.candidate_rules: the candidate sources one by one, the
-// neighbouring turns, the walk, and then the values that depend on the question. note_fields returns the other values.
+// neighbouring turns, the walk, and then the values of all these notes, each note numbered by its place in `indexes`.
 // Index nodes stand for notes, because they have fewer relationships.
 //: when cypher25
 CYPHER 25
@@ -236,8 +236,9 @@ CALL (seeded, lone, anchored) {
     //: end
   }
   WITH i, sum(seeds) AS seeds, max(pool) AS pool
-  RETURN collect(i) AS indexes, {id: collect(i.id), seeds: collect(seeds), pool: collect(pool)} AS columns
+  RETURN collect(i) AS indexes, collect(seeds) AS seeds, collect(pool) AS pool
 }
+{{note_values}}
 // Word counts of the rows: from the postings above, else from the index nodes.
 CALL (postings, indexes) {
   UNWIND postings AS posting
@@ -280,6 +281,6 @@ CALL (sessions) {
   //: end
   RETURN collect([name, length]) AS session_lengths
 }
-RETURN notes, tokens, df, columns, posted + unposted AS counts, runs + steps AS runs,
+RETURN notes, tokens, df, fields, seeds, pool, links, terms, ends, posted + unposted AS counts, runs + steps AS runs,
   session_counts, session_lengths,
   {{scope_flags}}

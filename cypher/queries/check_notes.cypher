@@ -6,7 +6,7 @@ OPTIONAL MATCH (now)-[:BEGAN_AS]->(b)
 OPTIONAL MATCH (now)-[:FOUND_BY]->(i:Index)
 WITH now, coalesce(b, now) AS n, i
 RETURN now {.*, occurred_at: MICROS(now.occurred_at), valid_from: MICROS(now.valid_from),
-    valid_to: MICROS(now.valid_to), recorded_at: MICROS(now.recorded_at),
+    valid_to: MICROS(now.valid_to), expires_at: MICROS(now.expires_at), recorded_at: MICROS(now.recorded_at),
     occurrences: [time IN now.occurrences | MICROS(time)]} AS now,
   {{stored_note}} AS base,
   {{revisions}} AS revisions,

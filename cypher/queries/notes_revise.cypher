@@ -10,6 +10,11 @@ SET n = row.note
 CREATE (n)-[:REVISED]->(r:Revision)
 SET r = row.revision
 WITH n, r, row
+CALL (n, row) {
+  WITH n, row WHERE row.checkpoint IS NOT NULL
+  MATCH (n)-[:BEGAN_AS]->(b)
+  SET b.checkpoint = row.checkpoint, b.checkpoint_version = row.checkpoint_version
+}
 CALL (r, row) {
   UNWIND row.cited AS id
   MATCH (c:Note {scope: $scope, id: id})

@@ -1,3 +1,3 @@
-// The state of a scope.
+// The state of a scope, and its number of notes.
 MATCH (s:Scope {scope: $scope})
-RETURN {{scope_state}}
+RETURN s.notes AS notes, {{scope_state}}

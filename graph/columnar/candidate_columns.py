@@ -119,27 +119,23 @@ def _links(columns: Columns, chosen: Ints, place: NDArray[np.int32]) -> tuple[In
 
 def _tf(columns: Columns, chosen: Ints, words: QueryWords, place: NDArray[np.int32]) -> Floats:
     tf = np.zeros((len(chosen), len(words.keys)), np.float32)
-    read = set()
-    for position, rows, counts in words.read:
-        read.add(position)
-        row_places = place[rows]
-        is_chosen = row_places != MISSING
-        tf[row_places[is_chosen], position] = counts[is_chosen]
-    for position, key in enumerate(words.keys):
-        if position not in read and words.df[position]:
-            positions, counts = columns.words.among(key, chosen)
-            tf[positions, position] = counts
+    row_places = place[words.rows]
+    is_chosen = np.flatnonzero(row_places != MISSING)
+    tf[row_places[is_chosen], words.position[is_chosen]] = words.counts[is_chosen]
+    for position in set(np.flatnonzero(words.df).tolist()).difference(words.read):
+        positions, counts = columns.words.among(words.keys[position], chosen)
+        tf[positions, position] = counts
     return tf
 
 
 def _session_tf(columns: Columns, words: QueryWords, number: NDArray[np.int32], sessions: int) -> Floats:
     """Return the counts of the tokens read, over each whole session; 0 for other tokens."""
-    tf = np.zeros((sessions, len(words.keys)), np.float32)
-    for position, rows, counts in words.read:
-        session = number[columns.notes["session"][rows]]
-        is_chosen = session != MISSING
-        tf[:, position] = np.bincount(session[is_chosen], counts[is_chosen], minlength=sessions)
-    return tf
+    tokens = len(words.keys)
+    session = number[columns.notes["session"][words.rows]]
+    is_chosen = np.flatnonzero(session != MISSING)
+    places = session[is_chosen].astype(np.int64) * tokens + words.position[is_chosen]
+    tf = np.bincount(places, words.counts[is_chosen], minlength=sessions * tokens)
+    return tf.reshape(sessions, tokens).astype(np.float32)
 
 
 def _cosine(columns: Columns, query: Query, chosen: Ints) -> Floats:
@@ -170,13 +166,14 @@ def _valid_to(columns: Columns, query: Query, chosen: Ints) -> Ints:
     notes not yet valid.
     """
     valid_to = np.full(len(chosen), TIME_MAX, np.int64)
-    replaced, source, link = columns.linking.find_many(chosen)
+    places = np.flatnonzero(columns.superseded()[chosen])
+    replaced, source, link = columns.linking.find_many(chosen[places])
     start = columns.notes["valid_from"][source]
     replaces = (link["type"] == _SUPERSEDES) & columns.notes["alive"][source]
     if query.as_of is not None:
         replaces &= start <= query.as_of
     start = np.where(start == TIME_MIN, link["recorded_at"], start)
-    np.minimum.at(valid_to, replaced[replaces], start[replaces])
+    np.minimum.at(valid_to, places[replaced[replaces]], start[replaces])
     by_hand = columns.notes["valid_to"][chosen]
     ends = by_hand if query.as_of is None else np.where(by_hand <= query.as_of, by_hand, TIME_MAX)
     return np.where(by_hand < TIME_MAX, ends, valid_to)

@@ -40,15 +40,16 @@ def gather(
     """Return the candidates of a query. ``columns`` must be in the state known at the query's ``known_at``.
 
     ``names_of`` returns the names of terms by key, at the first access to them. ``used`` and ``archived`` are part of
-    the scope's statistics. ``matching``, (rows + 1,), are the rows that meet the filter's ``where``, if it has one.
+    the scope's statistics. ``matching``, (rows + 1,), are the rows that meet the filter's ``where`` and
+    ``unexpired_at``, if it has one of them.
     """
     view = columns.view(query.as_of)
     words = look_up(columns, view, [keys.word(token) for token in query.tokens], query.tokens)
     stats = ScopeStats(notes=view.notes, tokens=view.tokens, df=words.df, used=used, archived=archived)
     allowed = _allowed(columns, view, query.filter, keys)
     allowed = allowed if matching is None else allowed & matching
-    named = {columns.term_numbers.find(keys.term(name)): name for name in query.names}
-    named.pop(MISSING, None)
+    numbers = columns.term_numbers.find([keys.term(name) for name in query.names])
+    named = {number: name for number, name in zip(numbers, query.names, strict=True) if number != MISSING}
 
     by_vector = _by_vector(columns, query, allowed)
     by_text = _by_text(columns, query, words, stats, allowed)
@@ -115,26 +116,20 @@ def _by_vector(columns: Columns, query: Query, allowed: Bools) -> Ints:
 
 
 def _by_text(columns: Columns, query: Query, words: QueryWords, stats: ScopeStats, allowed: Bools) -> Ints:
-    mean_length = stats.tokens / max(stats.notes, 1)
-    rarity = idf(stats.df, stats.notes)
-    sums, touched = columns.sums(), [_NONE]
-    for position, rows, counts in words.read:
-        is_allowed = allowed[rows]
-        if not is_allowed.all():
-            rows, counts = rows[is_allowed], counts[is_allowed]
-        sums[rows] += (
-            saturation(counts.astype(np.float64), columns.notes["length"][rows], mean_length) * rarity[position]
-        )
-        touched.append(rows)
-    rows, _ = columns.distinct(np.concatenate(touched))  # a row occurs once for each of its words
-    scores = sums[rows]
-    sums[rows] = 0.0
+    position, rows, counts = words.position, words.rows, words.counts
+    is_allowed = allowed[rows]
+    if not is_allowed.all():
+        position, rows, counts = position[is_allowed], rows[is_allowed], counts[is_allowed]
+    mean_length, rarity = stats.tokens / max(stats.notes, 1), idf(stats.df, stats.notes)
+    weights = saturation(counts.astype(np.float64), columns.notes["length"][rows], mean_length) * rarity[position]
+    rows, entry_places = columns.distinct(rows)  # a row occurs once for each of its words
+    scores = np.bincount(entry_places, weights, minlength=len(rows)).astype(np.float64)
     ranked: Ints = rows[best(scores, columns.notes["seq"][rows], query.pool)]
     return ranked
 
 
 def _by_title(columns: Columns, query: Query, allowed: Bools, keys: Keys) -> Ints:
-    titled = [columns.words.find(keys.title(name))[0] for name in query.names]
+    _, titled, _ = columns.words.find_many(np.array([keys.title(name) for name in query.names], np.int64))
     return _ascending(columns, titled, allowed)[: query.pool]
 
 
@@ -147,14 +142,13 @@ def _by_term(columns: Columns, view: View, query: Query, named: dict[int, str], 
         spent += count
         if spent > query.pool:
             break
-        taken.append(columns.holders.find(number)[0])
-    return _ascending(columns, taken, allowed)
+        taken.append(number)
+    return _ascending(columns, columns.holders.find_many(np.array(taken, np.int64))[1], allowed)
 
 
-def _ascending(columns: Columns, parts: Sequence[Ints], allowed: Bools) -> Ints:
-    """Return the allowed rows of these parts, each once. NumPy's ``unique`` would import its masked arrays."""
-    rows, _ = columns.distinct(np.concatenate([_NONE, *parts]))
-    return np.sort(_only(rows, allowed))
+def _ascending(columns: Columns, rows: Ints, allowed: Bools) -> Ints:
+    """Return the allowed ones of these rows, each once. NumPy's ``unique`` would import its masked arrays."""
+    return np.sort(_only(columns.distinct(rows)[0], allowed))
 
 
 def _only(rows: Ints, allowed: Bools) -> Ints:

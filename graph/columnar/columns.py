@@ -30,6 +30,7 @@ MISSING = -1
 KINDS = tuple(kind.value for kind in Kind)
 ROLE_NUMBERS: Mapping[str | None, int] = {None: -1, **{role: number for number, role in enumerate(ROLES)}}
 LINK_TYPES = tuple(LinkType)
+_SUPERSEDES = LINK_TYPES.index(LinkType.SUPERSEDES)
 
 _INT, _SMALL, _TINY, _FLAG = (np.int64, ()), (np.int32, ()), (np.int8, ()), (np.bool_, ())
 _MAX_COUNT = np.iinfo(np.int16).max
@@ -86,6 +87,8 @@ class Columns:
         self.scope = scope
         self.dim = dim
         self.changed = -1
+        self.event_seq = -1
+        """All events up to this ``seq`` were read; ``events`` contains those of sessions."""
         self.ids: list[str] = []
         self.notes = Table(
             number=_INT, seq=_INT, event=_INT, event_seq=_INT, part=_SMALL, kind=_TINY, speaker=_SMALL, role=_TINY,
@@ -121,12 +124,12 @@ class Columns:
         """Rows with a session, by session, in the order of NEXT."""
         self._view: View | None = None
         self._sessions_at: tuple[Ints, Ints] | None = None
+        self._superseded: Bools | None = None
         self.reset_scratch()
 
     def reset_scratch(self) -> None:
-        """Discard the scratch arrays, after an exception left marks in them."""
+        """Discard the scratch array, after an exception left marks in it."""
         self._scratch: NDArray[np.int32] = np.zeros(0, np.int32)
-        self._sums: NDArray[np.float64] = np.zeros(0)
 
     @property
     def rows(self) -> int:
@@ -164,7 +167,7 @@ class Columns:
     def end_update(self) -> None:
         """Merge segments and discard cached views after a change."""
         self.merge_segments()
-        self._view = self._sessions_at = None
+        self._view = self._sessions_at = self._superseded = None
 
     def merge_segments(self) -> None:
         """Merge segments of the indices, so that there are few."""
@@ -231,11 +234,11 @@ class Columns:
         place[wanted] = MISSING
         return is_wanted
 
-    def sums(self) -> NDArray[np.float64]:
-        """Return an array of zeros, (rows + 1,). Callers restore the zeros."""
-        if len(self._sums) < self.rows + 1:
-            self._sums = np.zeros(self.rows + 1 + self.rows // 8)
-        return self._sums
+    def superseded(self) -> Bools:
+        """Return which rows may have a replacement, (rows + 1,)."""
+        if self._superseded is None:
+            self._superseded = self.mask(self.links["target"][self.links["type"] == _SUPERSEDES])
+        return self._superseded
 
     # words, terms, links and sessions of rows -----------------------------------------------------------------
 

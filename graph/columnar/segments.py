@@ -89,15 +89,15 @@ class InvertedIndex:
             return _NONE, np.zeros(0, self._dtype)
         return np.concatenate([rows for rows, _ in parts]), np.concatenate([value for _, value in parts])
 
-    def count(self, key: int) -> int:
-        """Return the number of entries of a key."""
-        if not self.all_live:
-            return len(self.find(key)[0])
-        return sum(end - start for start, end in (_bounds(segment, key) for segment in self._segments))
-
     def counts(self, keys: Sequence[int]) -> list[int]:
         """Return the number of entries of each key."""
-        return [self.count(key) for key in keys]
+        wanted, total = np.array(keys, np.int64), np.zeros(len(keys), np.int64)
+        if not self.all_live:
+            total += np.bincount(self.find_many(wanted)[0], minlength=len(keys))
+            return list(total.tolist())
+        for segment in self._segments:
+            total += _spans_of(segment, wanted)[1]
+        return list(total.tolist())
 
     def among(self, key: int, rows: Ints) -> tuple[Ints, NDArray[Any]]:
         """Return the positions in ``rows`` of the rows with an entry for the key, and its values."""
@@ -118,11 +118,7 @@ class InvertedIndex:
         """Return all entries of these keys: each entry's position in ``keys``, its row and its value."""
         positions, rows, values = [_NONE], [_NONE], [np.zeros(0, self._dtype)]
         for segment in self._segments:
-            if not len(segment.keys):  # all its rows were dropped
-                continue
-            places = np.minimum(np.searchsorted(segment.keys, keys), len(segment.keys) - 1)
-            sizes = np.where(segment.keys[places] == keys, segment.starts[places + 1] - segment.starts[places], 0)
-            position, at = spans(segment.starts[places].astype(np.int64), sizes)
+            position, at = spans(*_spans_of(segment, keys))
             if len(at):
                 row = segment.rows[at].astype(np.int64)
                 if not self.all_live:
@@ -131,6 +127,8 @@ class InvertedIndex:
                 positions.append(position)
                 rows.append(row)
                 values.append(segment.value[at])
+        if len(positions) == 2:  # usually one segment has them
+            return positions[1], rows[1], values[1]
         return np.concatenate(positions), np.concatenate(rows), np.concatenate(values)
 
     def _entries(self, segment: Segment, key: int) -> tuple[Ints, NDArray[Any]]:
@@ -218,3 +216,13 @@ def _bounds(segment: Segment, key: int) -> tuple[int, int]:
     if place == len(segment.keys) or segment.keys[place] != key:
         return 0, 0
     return int(segment.starts[place]), int(segment.starts[place + 1])
+
+
+def _spans_of(segment: Segment, keys: Ints) -> tuple[Ints, Ints]:
+    """Return the first entry and the number of entries of each key."""
+    if not len(segment.keys):  # all its rows were dropped
+        return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+    places = np.searchsorted(segment.keys, keys)
+    np.minimum(places, len(segment.keys) - 1, out=places)
+    starts = segment.starts[places].astype(np.int64)
+    return starts, np.where(segment.keys[places] == keys, segment.starts[places + 1] - starts, 0)

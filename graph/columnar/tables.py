@@ -159,12 +159,16 @@ class KeyTable:
         keys: Ints = self._keys["key"]
         return keys
 
-    def find(self, key: int) -> int:
-        """Return the number of a key, -1 if unknown."""
-        place = int(np.searchsorted(self._sorted, key))
-        if place < len(self._sorted) and self._sorted[place] == key:
-            return int(self._number[place])
-        return self._recent.get(key, -1)
+    def find(self, keys: Sequence[int]) -> list[int]:
+        """Return the numbers of keys, -1 for unknown ones."""
+        if not len(self._sorted):
+            return [self._recent.get(key, -1) for key in keys]
+        wanted = np.array(keys, np.int64)
+        places = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
+        numbers = np.where(self._sorted[places] == wanted, self._number[places], -1).tolist()
+        return [
+            number if number >= 0 else self._recent.get(key, -1) for key, number in zip(keys, numbers, strict=True)
+        ]
 
     def take(self, keys: Ints) -> NDArray[np.int32]:
         """Return the numbers of keys, adding new ones."""

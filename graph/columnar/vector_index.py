@@ -25,8 +25,8 @@ ROUNDING = 1e-5
 """Upper bound of the rounding error of a float32 product of unit vectors with a few hundred numbers."""
 TOGETHER = 1024
 """Rows searched in one product, and the largest gap between two of them."""
-SLACK = 16
-"""Additional candidates from FAISS, because rounding may have changed their order."""
+MULTIPLIED = 64
+"""Rows in one product with all older vectors: reading these from memory takes longer than the product of a few rows."""
 SAMPLED = 16
 """One cosine in so many is ranked to find a lower bound of the k highest."""
 
@@ -100,6 +100,8 @@ class ExactIndex(VectorIndex):
     def __init__(self, dim: int) -> None:
         self._rows = Table(vector=(np.float32, (dim,)), embedded=(np.bool_, ()))
         self._dim = dim
+        self._last: tuple[Floats, Floats] | None = None
+        """The last question's vector, and its product with every row."""
         self.changed_rows: list[Ints] | None = None
 
     @property
@@ -111,6 +113,7 @@ class ExactIndex(VectorIndex):
         missing = int(rows.max(initial=-1)) + 1 - self._rows.used
         if missing > 0:
             self._rows.append(vector=np.zeros((missing, self._dim), np.float32), embedded=np.zeros(missing, bool))
+        self._last = None
         self._rows["vector"][rows] = vectors
         self._rows["embedded"][rows] = vectors.any(axis=1)
         if self.changed_rows is not None:
@@ -120,6 +123,7 @@ class ExactIndex(VectorIndex):
         self._rows.reserve(self._rows.used + rows)
 
     def drop(self, rows: Ints) -> None:
+        self._last = None
         rows = rows[rows < self._rows.used]
         self._rows["vector"][rows] = 0
         self._rows["embedded"][rows] = False
@@ -128,21 +132,28 @@ class ExactIndex(VectorIndex):
         vectors: Floats = self._rows["vector"][rows]
         return vectors
 
+    def cosines(self, rows: Ints, vector: Floats) -> Floats:
+        return self._products(vector)[rows]
+
+    def _products(self, vector: Floats) -> Floats:
+        """Return the product of a vector with every row, computed once for a question."""
+        if self._last is None or self._last[0] is not vector:
+            self._last = vector, self._rows["vector"] @ vector
+        return self._last[1]
+
     def nearest(self, vector: Floats, k: int, allowed: Bools) -> Ints:
         """Compute rough cosines of all vectors, then exact ones of the candidates.
 
         The rounding of a product depends on its number of rows. Exact cosines make equal texts equally near.
         """
-        rough = self._rows["vector"] @ vector
+        rough = self._products(vector)
         allowed = allowed[: len(rough)] & self._rows["embedded"]
-        if not allowed.all():
-            rough[~allowed] = -np.inf
-        rows = at_least(rough, k)
+        rows = at_least(rough if allowed.all() else np.where(allowed, rough, np.float32(-np.inf)), k)
         cosines = exact(self._rows["vector"][rows], vector)
         return rows[best(cosines, rows, k)]
 
     def nearest_before(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
-        """Search groups of rows: FAISS compares the rows before the group, one product the rows within it."""
+        """Search groups of rows, so that one product compares many rows with all before them."""
         nearest: list[tuple[Ints, Floats]] = []
         for group in np.split(rows, np.flatnonzero(np.diff(rows) > TOGETHER) + 1):
             for start in range(0, len(group), TOGETHER):
@@ -150,35 +161,20 @@ class ExactIndex(VectorIndex):
         return nearest
 
     def _group_nearest(self, rows: Ints, k: int, allowed: Bools) -> list[tuple[Ints, Floats]]:
-        vectors, first = self._rows["vector"], int(rows[0])
-        shown = np.flatnonzero(allowed[: int(rows[-1])] & self._rows["embedded"][: int(rows[-1])])
-        older, between = shown[shown < first], shown[shown >= first]
-        older_places = self._older_candidates(rows, older, k)
-        rough = vectors[rows] @ vectors[between].T
-        nearest = []
-        for row, places, newer in zip(rows.tolist(), older_places, rough, strict=True):
-            newer = newer[: int(np.searchsorted(between, row))]
-            near = np.concatenate([older[places], between[at_least(newer, k)]])
-            cosines = exact(vectors[near], vectors[row])
-            order = best(cosines, near, k)
-            nearest.append((near[order], cosines[order].astype(np.float32)))
-        return nearest
-
-    def _older_candidates(self, rows: Ints, older: Ints, k: int) -> list[Ints]:
-        """Return for each row the places in ``older`` that may be among its ``k`` nearest there."""
-        import faiss
-
-        if not len(older):
-            return [older] * len(rows)
+        last = int(rows[-1])
         vectors = self._rows["vector"]
-        others = vectors[: len(older)] if older[-1] == len(older) - 1 else vectors[older]
-        wanted = min(k + SLACK, len(older))
-        cosines, places = faiss.knn(vectors[rows], others, wanted, metric=faiss.METRIC_INNER_PRODUCT)
-        complete = (len(older) <= k + SLACK) | (cosines[:, -1] < cosines[:, min(k, len(older)) - 1] - ROUNDING)
-        return [
-            row_places if is_complete else at_least(others @ vectors[row], k)  # more ties than SLACK
-            for row, row_places, is_complete in zip(rows.tolist(), places, complete, strict=True)
-        ]
+        hidden = np.flatnonzero(~(allowed[:last] & self._rows["embedded"][:last]))
+        nearest = []
+        for start in range(0, len(rows), MULTIPLIED):
+            chunk = rows[start : start + MULTIPLIED]
+            rough = vectors[chunk] @ vectors[:last].T
+            rough[:, hidden] = -np.inf
+            for row, cosines in zip(chunk.tolist(), rough, strict=True):
+                near = at_least(cosines[:row], k)
+                cosines = exact(vectors[near], vectors[row])
+                order = best(cosines, near, k)
+                nearest.append((near[order], cosines[order].astype(np.float32)))
+        return nearest
 
     def copy(self) -> ExactIndex:
         copy = ExactIndex(self._dim)
@@ -189,6 +185,7 @@ class ExactIndex(VectorIndex):
         return self._rows.save()
 
     def load(self, saved: dict[str, NDArray[Any]], rows: int) -> None:
+        self._last = None
         self._rows.load(saved)
         require(self._rows.used <= rows)
 

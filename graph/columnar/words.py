@@ -20,24 +20,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueryWords:
-    """The tokens of a query among visible notes."""
+    """The tokens of a query among visible notes, and the entries of the affordable tokens."""
 
     keys: list[int]  # (q,)
     df: Ints  # (q,)
-    read: list[tuple[int, Ints, NDArray[np.int16]]]
-    """Position in the query, rows and counts of each affordable token."""
+    read: list[int]  # positions in the query of the affordable tokens, rarest first
+    position: Ints  # (m,) in the query
+    rows: Ints  # (m,)
+    counts: NDArray[np.int16]  # (m,)
 
 
 def look_up(columns: Columns, view: View, keys: list[int], tokens: Sequence[str]) -> QueryWords:
     """Count all tokens and read the rarest."""
+    wanted = np.array(keys, np.int64)
     if view.usual:  # archived notes have no words, so every entry is visible
-        df = np.array([columns.words.count(key) for key in keys], np.int64)
+        df = np.array(columns.words.counts(keys), np.int64)
     else:
-        df = np.array([view.visible[columns.words.find(key)[0]].sum() for key in keys], np.int64)
-    read = []
-    for position in affordable(tuple(tokens), df):
-        rows, counts = columns.words.find(keys[position])
-        if not view.usual:
-            rows, counts = rows[view.visible[rows]], counts[view.visible[rows]]
-        read.append((position, rows, counts))
-    return QueryWords(keys, df, read)
+        position, rows, _ = columns.words.find_many(wanted)
+        df = np.bincount(position[view.visible[rows]], minlength=len(keys)).astype(np.int64)
+    read = affordable(tuple(tokens), df)
+    place, rows, counts = columns.words.find_many(wanted[read])
+    if not view.usual:
+        is_visible = view.visible[rows]
+        place, rows, counts = place[is_visible], rows[is_visible], counts[is_visible]
+    return QueryWords(keys, df, read, np.array(read, np.int64)[place], rows, counts)

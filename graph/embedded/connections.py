@@ -181,7 +181,7 @@ class Connections:
         if "not a database" in message and self._key is not None:
             return wrong_key(self.path)
         if "not a database" in message:
-            return NotAStore(f"{self.path} is not a zettel store; it was left as it is")
+            return NotAStore(f"{self.path} is not a zettel store, and was not changed")
         if "malformed" in message:
             return StoreError(f"{self.path} is damaged ({message}): restore a copy, or import again into another store")
         return StoreError(f"{self.path}: {message}")

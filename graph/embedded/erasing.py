@@ -65,6 +65,7 @@ def erase_note(sql: sqlite3.Connection, scope: int, changed: int, number: int, i
         "DELETE FROM citations WHERE revision IN (SELECT number FROM revisions WHERE note = :note)",
         "DELETE FROM citations WHERE scope = :scope AND cited = :id",
         "DELETE FROM revisions WHERE note = :note",
+        "DELETE FROM checkpoints WHERE note = :note",
         "DELETE FROM note_events WHERE note = :note",
         "DELETE FROM jobs WHERE scope = :scope AND kind IN (SELECT value FROM json_each(:kinds)) AND note = :id",
         "DELETE FROM texts WHERE note = :note",
@@ -88,9 +89,10 @@ def erase_event(sql: sqlite3.Connection, scope: int, changed: int, id: str) -> N
 
 
 def erase_revision(sql: sqlite3.Connection, note: int, version: int) -> None:
-    """Destroy one revision of a note."""
+    """Destroy one revision of a note, and the checkpoint that may contain its values."""
     sql.execute(
         "DELETE FROM citations WHERE revision IN (SELECT number FROM revisions WHERE note = ? AND version = ?)",
         (note, version),
     )
     sql.execute("DELETE FROM revisions WHERE note = ? AND version = ?", (note, version))
+    sql.execute("DELETE FROM checkpoints WHERE note = ?", (note,))

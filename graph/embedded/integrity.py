@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from zettel.core.fold import fold
+from zettel.core.fold import fold, state_of
 from zettel.errors import StoreError, StoreTooNew
-from zettel.graph.bodies import body_of, micros_or_max, micros_or_min, read_note, uses_body
+from zettel.graph.bodies import body_of, micros_or_max, micros_or_min, micros_or_none, read_note, uses_body
 from zettel.graph.embedded import maintenance, reads, snapshots, words
 from zettel.graph.embedded.connections import Connections
 from zettel.graph.embedded.scopes import RESTORING
@@ -30,6 +30,7 @@ _ORPHANS = {
     "vectors": "note NOT IN (SELECT number FROM notes) OR space NOT IN (SELECT id FROM spaces)",
     "links": "source NOT IN (SELECT number FROM notes) OR target NOT IN (SELECT number FROM notes)",
     "revisions": "note NOT IN (SELECT number FROM notes)",
+    "checkpoints": "note NOT IN (SELECT number FROM notes)",
     "citations": "revision NOT IN (SELECT number FROM revisions)",
     "facets": "note NOT IN (SELECT number FROM notes)",
     "words": "note NOT IN (SELECT number FROM notes)",
@@ -124,7 +125,7 @@ class _ScopeCheck:
                 posted[note].add((table, *posting))
         named = {key for (key,) in self._sql.execute("SELECT key FROM terms WHERE scope = ?", (self._number,))}
         for number, id in notes:
-            for problem, repair in self._check_note(number, posted[number], named):
+            for problem, repair in self._check_note(number, id, posted[number], named):
                 yield f"note {id}: {problem}"
                 if self._repair:
                     repair()
@@ -140,7 +141,7 @@ class _ScopeCheck:
             if self._repair:
                 self._do("UPDATE scopes SET seq = ? WHERE number = ?", last, self._number)
 
-    def _check_note(self, number: int, posted: set[Posting], named: set[int]) -> Iterator[Problem]:
+    def _check_note(self, number: int, id: str, posted: set[Posting], named: set[int]) -> Iterator[Problem]:
         row = self._sql.execute(
             "SELECT body, COALESCE(base, body), terms FROM texts WHERE note = ?", (number,)
         ).fetchone()
@@ -157,6 +158,12 @@ class _ScopeCheck:
             yield (
                 "its state differs from its history",
                 lambda: self._do("UPDATE texts SET body = ? WHERE note = ?", body_of(note), number),
+            )
+        history = reads.recent(self._sql, self._number, [id])[id]
+        if state_of(history) != (note, links):
+            yield (
+                "its checkpoint differs from its history",
+                lambda: self._do("DELETE FROM checkpoints WHERE note = ?", number),
             )
         events = [
             self._sql.execute(
@@ -189,13 +196,13 @@ class _ScopeCheck:
             entries, terms, names = [], [], {}
         *columns, stored_entries, stored_terms = self._sql.execute(
             """SELECT event, event_seq, part, kind, speaker, role, session, occurred_at, valid_from, valid_to,
-            recorded_at, length, asks, archived, titled, entries, terms FROM notes WHERE number = ?""",
+            expires_at, recorded_at, length, asks, archived, titled, entries, terms FROM notes WHERE number = ?""",
             (number,),
         ).fetchone()
         wanted = [
             events[0][0], events[0][1], note.part, note.kind.value, note.speaker, note.role, note.session,
             micros_or_min(note.occurred_at), micros_or_min(note.valid_from), micros_or_max(note.valid_to),
-            to_micros(note.recorded_at),
+            micros_or_none(note.expires_at), to_micros(note.recorded_at),
             index.length, int(is_question(note.content)), int(note.archived),
             int(any(count == TITLE for _, count in entries)),
         ]  # fmt: skip
@@ -204,8 +211,8 @@ class _ScopeCheck:
                 "its columns differ from its text",
                 lambda: self._do(
                     """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, speaker = ?, role = ?,
-                session = ?, occurred_at = ?, valid_from = ?, valid_to = ?, recorded_at = ?, length = ?, asks = ?,
-                archived = ?, titled = ? WHERE number = ?""",
+                session = ?, occurred_at = ?, valid_from = ?, valid_to = ?, expires_at = ?, recorded_at = ?,
+                length = ?, asks = ?, archived = ?, titled = ? WHERE number = ?""",
                     *wanted,
                     number,
                 ),

@@ -18,6 +18,7 @@ from zettel.graph.columnar.columns import MISSING, Columns, as_ints
 from zettel.graph.columnar.ingest import take_links, take_notes
 from zettel.graph.columnar.ivf import CompactIndex
 from zettel.graph.embedded import ivf_lists, snapshots
+from zettel.graph.embedded.free_memory import trim_heap
 from zettel.graph.embedded.scopes import by_key
 from zettel.graph.embedded.vectors import dim_of, vectors_of_rows
 from zettel.graph.embedded.write_index import WriteIndex, extend
@@ -32,8 +33,8 @@ FEW_ROWS = 4096
 """Up to so many deleted rows a scope is never reloaded."""
 PATIENCE_MS = 100
 """How long a snapshot waits for other writers before it is skipped."""
-READ_AT_ONCE = 5_000
-"""Notes fetched at once: about 8 MB."""
+READ_AT_ONCE = 2_000
+"""Notes fetched at once: about 8 MB, half of it by a thread that reads ahead."""
 
 _CHANGED = "SELECT number FROM notes WHERE scope = ? AND changed > ?"
 _NOTES = """SELECT n.number, n.seq, n.event, n.event_seq, n.part, n.occurred_at, n.valid_from, n.valid_to,
@@ -66,7 +67,7 @@ def current_columns(sql: sqlite3.Connection, cell: list[CachedScope], row: Scope
         except BaseException:
             cell.clear()  # a partial update is not a valid state
             raise
-        columns.changed = row.changed
+        columns.changed, columns.event_seq = row.changed, row.seq
     if isinstance(columns.vectors, CompactIndex):
         columns.vectors.read = partial(vectors_of_rows, sql, columns.notes, space, dim)
     return columns
@@ -161,11 +162,14 @@ def _update(sql: sqlite3.Connection, columns: Columns, space: int) -> None:
     for fetched in _fetched(sql, changed, space):
         affected.update(take_notes(columns, fetched))
         columns.merge_segments()
+        del fetched  # megabytes, which the heap returns below
     take_links(columns, changed, sql.execute(_LINKS, since).fetchall())
     affected.discard(-1)
     if affected:
         columns.arrange(as_ints(sorted(affected)))
     columns.end_update()
+    if len(changed) > READ_AT_ONCE:
+        trim_heap()
 
 
 def _fetched(sql: sqlite3.Connection, numbers: Ints, space: int) -> Iterator[list[tuple[Any, ...]]]:
@@ -195,7 +199,7 @@ def _take_events(sql: sqlite3.Connection, columns: Columns, removed: Sequence[in
         remaining = ~np.isin(events["number"], as_ints(removed))
         affected.update(events["session"][~remaining].tolist())
         events.keep(remaining)
-    last = int(events["seq"].max()) if events.used else -1
+    last = max(columns.event_seq, int(events["seq"].max()) if events.used else -1)
     rows = sql.execute(
         """SELECT number, session, seq, occurred_at FROM events
         WHERE scope = ? AND seq > ? AND session IS NOT NULL ORDER BY number""",

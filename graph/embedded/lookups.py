@@ -57,16 +57,13 @@ def _events(
     sql: sqlite3.Connection, scope: int, identities: Sequence[str]
 ) -> dict[str, tuple[EventRecord, tuple[str, ...]]]:
     """Return the newest event of each identity and its originally episodic notes, first part first."""
-    newest: dict[str, tuple[int, str]] = {}
     rows = sql.execute(
-        """SELECT identity, number, body FROM json_each(?) CROSS JOIN events ON scope = ? AND identity = value
-        ORDER BY seq""",
+        """SELECT e.identity, e.number, e.body FROM json_each(?) CROSS JOIN events e ON e.number =
+        (SELECT MAX(number) FROM events WHERE scope = ? AND identity = value)""",
         (json.dumps(list(identities)), scope),
-    )
-    for identity, number, body in rows:
-        newest[identity] = (number, body)
+    ).fetchall()
     events: dict[str, tuple[EventRecord, tuple[str, ...]]] = {}
-    for identity, (number, body) in newest.items():
+    for identity, number, body in rows:
         notes = sql.execute(
             """SELECT n.id FROM note_events ne JOIN notes n ON n.number = ne.note JOIN texts t ON t.note = ne.note
             WHERE ne.event = ? AND json_extract(COALESCE(t.base, t.body), '$.kind') = ? ORDER BY n.part, n.seq""",

@@ -15,6 +15,7 @@ _OF_SCOPE = (
     "DELETE FROM links WHERE source IN (SELECT number FROM notes WHERE scope = :scope)",
     "DELETE FROM vectors WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
     "DELETE FROM note_events WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
+    "DELETE FROM checkpoints WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
     "DELETE FROM texts WHERE note IN (SELECT number FROM notes WHERE scope = :scope)",
     "DELETE FROM lists WHERE scope = :scope",
     "DELETE FROM citations WHERE scope = :scope",

@@ -1,4 +1,4 @@
-"""The rows of columns that meet a condition on metadata and fields, at present or as known at a moment."""
+"""The rows of columns that meet a condition on metadata and fields, and those that expired."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from zettel.graph.columnar.columns import MISSING, Columns, as_ints
 from zettel.graph.embedded.conditions import clause
 from zettel.graph.embedded.reads import FILTER, filter_values, is_rare
+from zettel.ports.candidate_rules import expired
 from zettel.ports.conditions import matches
 
 if TYPE_CHECKING:
@@ -21,6 +22,21 @@ if TYPE_CHECKING:
 
 RECENT = 8
 """Conditions whose rows are cached for each scope, so that a search compares only the notes that changed."""
+
+
+def passing_rows(
+    sql: sqlite3.Connection, columns: Columns, keys: Keys, filter: Filter, known_at: int | None
+) -> Bools | None:
+    """Return which rows meet the filter's ``where`` and ``unexpired_at``, (rows + 1,); None if it has neither."""
+    met = matching_rows(sql, columns, keys, filter, known_at)
+    if filter.unexpired_at is None:
+        return met
+    values = columns.scope, filter.unexpired_at
+    rows = sql.execute("SELECT number FROM notes WHERE scope = ? AND archived = 0 AND expires_at <= ?", values)
+    is_expired = columns.mask(columns.rows_of(as_ints([number for (number,) in rows])))
+    for row, note in columns.former_notes.items():
+        is_expired[row] = expired(note, filter.unexpired_at)
+    return ~is_expired if met is None else met & ~is_expired
 
 
 def matching_rows(

@@ -7,12 +7,25 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from zettel.core.checkpoints import is_valid
 from zettel.core.fold import live_versions
 from zettel.graph.bodies import read_body, read_note, read_uses
 from zettel.graph.embedded import words
 from zettel.graph.embedded.conditions import clause
 from zettel.graph.keys import Keys
-from zettel.model import TIME_MAX, TIME_MIN, EventRecord, Link, LinkType, Note, Revision, Term, TermUse, from_micros
+from zettel.model import (
+    TIME_MAX,
+    TIME_MIN,
+    Checkpoint,
+    EventRecord,
+    Link,
+    LinkType,
+    Note,
+    Revision,
+    Term,
+    TermUse,
+    from_micros,
+)
 from zettel.ports import NoteHistory, Written
 from zettel.ports.query import Filter
 
@@ -31,6 +44,7 @@ FILTER = """n.scope = :scope AND NOT n.archived
     AND (:role IS NULL OR n.role = :role)
     AND (:since IS NULL OR (n.occurred_at >= :since AND n.occurred_at != :unknown))
     AND (:until IS NULL OR (n.occurred_at < :until AND n.occurred_at != :unknown))
+    AND (:unexpired_at IS NULL OR n.expires_at IS NULL OR n.expires_at > :unexpired_at)
     AND (:tags = '[]' OR EXISTS (SELECT 1 FROM json_each(:tags) CROSS JOIN facets p
         ON p.scope = :scope AND p.key = value AND p.note = n.number))
     AND (:every = '[]' OR NOT EXISTS (SELECT 1 FROM json_each(:every) WHERE NOT EXISTS (SELECT 1 FROM facets p
@@ -50,9 +64,8 @@ def events(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str,
 def events_like(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> tuple[str, ...]:
     """Return the ids of events that share an identity with one of these, by ``seq``."""
     rows = sql.execute(
-        """SELECT id FROM events WHERE scope = :scope AND identity IN
-        (SELECT e.identity FROM json_each(:ids) CROSS JOIN events e ON e.scope = :scope AND e.id = value)
-        ORDER BY seq""",
+        """SELECT DISTINCT o.id FROM json_each(:ids) CROSS JOIN events e ON e.scope = :scope AND e.id = value
+        CROSS JOIN events o ON o.scope = :scope AND o.identity = e.identity ORDER BY o.seq""",
         {"scope": scope, "ids": json.dumps(list(ids))},
     )
     return tuple(id for (id,) in rows)
@@ -62,9 +75,10 @@ def events_from(
     sql: sqlite3.Connection, scope: int, source: str | None, session: str | None, limit: int
 ) -> tuple[str, ...]:
     """Return the ids of the first ``limit`` events of a file or a session, by ``seq``."""
+    of_session = "" if session is None else "AND session = :session"  # a plain condition, so that SQLite uses its index
     rows = sql.execute(
-        """SELECT id FROM events WHERE scope = :scope AND (:source IS NULL OR source = :source)
-        AND (:session IS NULL OR session = :session) ORDER BY seq LIMIT :limit""",
+        f"""SELECT id FROM events WHERE scope = :scope {of_session} AND (:source IS NULL OR source = :source)
+        ORDER BY seq LIMIT :limit""",
         {"scope": scope, "source": source, "session": session, "limit": limit},
     )
     return tuple(id for (id,) in rows)
@@ -97,7 +111,7 @@ def filter_values(scope: int, keys: Keys, filter: Filter) -> dict[str, Any]:
     return {
         "scope": scope, "kinds": json.dumps(list(filter.kinds)), "session": filter.session, "speaker": filter.speaker,
         "role": filter.role, "since": filter.since, "until": filter.until, "unknown": TIME_MIN,
-        "tags": json.dumps(tags), "every": json.dumps(every),
+        "tags": json.dumps(tags), "every": json.dumps(every), "unexpired_at": filter.unexpired_at,
     }  # fmt: skip
 
 
@@ -114,6 +128,19 @@ def page(sql: sqlite3.Connection, scope: int, keys: Keys, filter: Filter, after:
         filter_values(scope, keys, filter) | {"after": after, "limit": limit, "rare": rare},
     )
     return [read_note(body, TIME_MAX if end is None else end) for body, end in rows]
+
+
+def expired(
+    sql: sqlite3.Connection, scope: int, until: int, after: tuple[int, int], limit: int, archived: bool
+) -> list[Note]:
+    """Return the notes that expire up to ``until``, after a position, by (``expires_at``, ``seq``)."""
+    rows = sql.execute(
+        """SELECT t.body FROM notes n JOIN texts t ON t.note = n.number
+        WHERE n.scope = ? AND n.archived = ? AND n.expires_at <= ? AND (n.expires_at, n.seq) > (?, ?)
+        ORDER BY n.expires_at, n.seq LIMIT ?""",
+        (scope, archived, until, *after, limit),
+    )
+    return [read_note(body) for (body,) in rows]
 
 
 def is_rare(sql: sqlite3.Connection, scope: int, key: int) -> bool:
@@ -151,10 +178,37 @@ def histories(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[s
     return {id: NoteHistory(read_note(base), revisions_of(sql, number)) for id, number, base in rows}
 
 
+def recent(sql: sqlite3.Connection, scope: int, ids: Iterable[str]) -> dict[str, NoteHistory]:
+    """Return base, checkpoint and later revisions of the notes that exist, by id."""
+    rows = sql.execute(
+        """SELECT n.id, n.number, COALESCE(t.base, t.body), c.body FROM json_each(?)
+        CROSS JOIN notes n ON n.scope = ? AND n.id = value JOIN texts t ON t.note = n.number
+        LEFT JOIN checkpoints c ON c.note = n.number""",
+        (json.dumps(list(ids)), scope),
+    ).fetchall()
+    return {id: _recent(sql, number, read_note(base), checkpoint) for id, number, base, checkpoint in rows}
+
+
+def _recent(sql: sqlite3.Connection, number: int, base: Note, body: str | None) -> NoteHistory:
+    if body is not None:
+        checkpoint = read_body(Checkpoint, body)
+        later = _revisions(sql, number, checkpoint.version)
+        if is_valid(checkpoint.version, later):
+            return NoteHistory(base, _with_liveness([*checkpoint.revisions, *later]), checkpoint)
+    return NoteHistory(base, revisions_of(sql, number))
+
+
 def revisions_of(sql: sqlite3.Connection, number: int) -> tuple[Revision, ...]:
     """Return a note's revisions in ``seq`` order, with ``live`` set."""
-    rows = sql.execute("SELECT body FROM revisions WHERE note = ? ORDER BY seq", (number,))
-    revisions = [read_body(Revision, body) for (body,) in rows]
+    return _with_liveness(_revisions(sql, number, 0))
+
+
+def _revisions(sql: sqlite3.Connection, number: int, after: int) -> list[Revision]:
+    rows = sql.execute("SELECT body FROM revisions WHERE note = ? AND version > ? ORDER BY version", (number, after))
+    return [read_body(Revision, body) for (body,) in rows]
+
+
+def _with_liveness(revisions: Sequence[Revision]) -> tuple[Revision, ...]:
     live = live_versions(revisions)
     return tuple(
         r if r.live == (r.version in live) else r.model_copy(update={"live": r.version in live}) for r in revisions

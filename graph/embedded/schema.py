@@ -54,10 +54,10 @@ def require_ours(path: Path, encrypted: bool = False) -> None:
         return
     if len(header) < _HEADER or not header.startswith(_MAGIC):
         raise NotAStore(
-            f"{path} is not a zettel store; it was left as it is (an encrypted store needs its key: ZETTEL_STORE_KEY)"
+            f"{path} is not a zettel store, and was not changed (an encrypted store needs its key: ZETTEL_STORE_KEY)"
         )
     if struct.unpack_from(">I", header, 68)[0] != APPLICATION_ID:
-        raise NotAStore(f"{path} is another program's SQLite database; it was left as it is")
+        raise NotAStore(f"{path} is another program's SQLite database, and was not changed")
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
@@ -87,7 +87,7 @@ def _layout(connection: sqlite3.Connection, path: str, newest: int) -> int:
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
     if owner != APPLICATION_ID and (tables or layout or owner):
-        raise NotAStore(f"{path} is another program's SQLite database; it was left as it is")
+        raise NotAStore(f"{path} is another program's SQLite database, and was not changed")
     if layout > newest:
         raise StoreTooNew(
             f"{path} was written by a newer zettel (layout {layout}; this one knows {newest}): upgrade zettel"

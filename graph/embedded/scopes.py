@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 
+from zettel.graph.bodies import read_body
 from zettel.graph.scopes import ScopeRow
-from zettel.model import TIME_MIN, Scope
+from zettel.model import TIME_MAX, TIME_MIN, Retention, Scope
+from zettel.ports import ScopeState
 from zettel.ports.operations import Conflict, Restore
 
 RESTORING = "restoring "
 """Prefix of the key of a scope that is being restored. It gets its own key when the restore completes."""
+_STATE = """SELECT (SELECT MAX(occurred_at) FROM events WHERE scope = :scope),
+    (SELECT expires_at FROM notes WHERE scope = :scope AND archived = 0 AND expires_at IS NOT NULL
+     ORDER BY expires_at LIMIT 1),
+    (SELECT retention FROM scopes WHERE number = :scope)"""
 
 
 def find_scope(connection: sqlite3.Connection, scope: Scope) -> ScopeRow | None:
@@ -23,6 +29,15 @@ def by_key(connection: sqlite3.Connection, key: str) -> ScopeRow | None:
         "SELECT number, secret, seq, recorded_at, changed, floor FROM scopes WHERE key = ?", (key,)
     ).fetchone()
     return ScopeRow(*row) if row else None
+
+
+def scope_state(connection: sqlite3.Connection, row: ScopeRow) -> ScopeState:
+    """Return the state of a scope with this row."""
+    latest, expires, retention = connection.execute(_STATE, {"scope": row.number}).fetchone()
+    return ScopeState(
+        row.seq, row.secret, row.recorded_at, TIME_MIN if latest is None else latest,
+        TIME_MAX if expires is None else expires, None if retention is None else read_body(Retention, retention),
+    )  # fmt: skip
 
 
 def claim_scope(connection: sqlite3.Connection, scope: Scope, expects: int, secret: bytes) -> ScopeRow:

@@ -27,15 +27,15 @@ from zettel.graph.embedded import (
     vectors,
 )
 from zettel.graph.embedded.connections import BUSY_SECONDS, Connections
-from zettel.graph.embedded.matching import matching_rows
+from zettel.graph.embedded.matching import passing_rows
 from zettel.graph.embedded.optimizing import IndexMaintenance
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.scope_cache import UNEMBEDDED
-from zettel.graph.embedded.scopes import RESTORING, advance, claim_scope, find_scope
+from zettel.graph.embedded.scopes import RESTORING, advance, claim_scope, find_scope, scope_state
 from zettel.graph.embedded.writes import BatchWriter
 from zettel.graph.keys import Keys
 from zettel.graph.scopes import ScopeRow
-from zettel.model import TIME_MIN, Scope, TermUse, to_micros
+from zettel.model import TIME_MAX, TIME_MIN, Scope, TermUse, to_micros
 from zettel.ports import LookupQuery, ScopeState, Written
 from zettel.ports.operations import Conflict
 from zettel.ports.query import Query, Tally
@@ -148,9 +148,8 @@ class EmbeddedStore(IndexMaintenance):
             row = find_scope(sql, scope)
             keys = self._secrets.of(scope, row)
             if row is None:
-                return ScopeState(0, keys.secret, TIME_MIN, TIME_MIN)
-            (latest,) = sql.execute("SELECT MAX(occurred_at) FROM events WHERE scope = ?", (row.number,)).fetchone()
-            return ScopeState(row.seq, row.secret, row.recorded_at, TIME_MIN if latest is None else latest)
+                return ScopeState(0, keys.secret, TIME_MIN, TIME_MIN, TIME_MAX)
+            return scope_state(sql, row)
 
         return await self._read(run)
 
@@ -205,6 +204,14 @@ class EmbeddedStore(IndexMaintenance):
             scope, lambda sql, row, keys: reads.page(sql, row.number, keys, filter, after, limit), []
         )
 
+    async def expired(
+        self, scope: Scope, until: int, after: tuple[int, int], limit: int, archived: bool = False
+    ) -> list[Note]:
+        """Return the unarchived (or the archived) notes that expire up to ``until``, after a position."""
+        return await self._read_scope(
+            scope, lambda sql, row, _: reads.expired(sql, row.number, until, after, limit, archived), []
+        )
+
     async def tally(self, scope: Scope, selection: Selection, by: Sequence[str]) -> list[Tally]:
         """Count the selected notes or events by the values of these fields."""
         return await self._read_scope(
@@ -226,6 +233,10 @@ class EmbeddedStore(IndexMaintenance):
     async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
         """Return base and revisions of the notes that exist, by id."""
         return await self._read_scope(scope, lambda sql, row, _: reads.histories(sql, row.number, ids), {})
+
+    async def recent(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
+        """See ``GraphStore``."""
+        return await self._read_scope(scope, lambda sql, row, _: reads.recent(sql, row.number, ids), {})
 
     async def citing(self, scope: Scope, notes: Sequence[str]) -> tuple[Revision, ...]:
         """Return all revisions with one of these notes as input, cause or end of a link."""
@@ -289,7 +300,7 @@ class EmbeddedStore(IndexMaintenance):
 
         def run(sql: sqlite3.Connection, columns: Columns, keys: Keys) -> Candidates:
             used, archived = feedback.any_used(sql, columns.scope), reads.any_archived(sql, columns.scope)
-            matching = matching_rows(sql, columns, keys, query.filter, query.known_at)
+            matching = passing_rows(sql, columns, keys, query.filter, query.known_at)
             names_of = self._term_names(query.scope)
             return gather(columns, query, keys, names_of, used=used, archived=archived, matching=matching)
 

@@ -16,11 +16,11 @@ from zettel.graph.embedded import feedback, jobs, maintenance
 from zettel.graph.embedded.connections import Connections
 from zettel.graph.embedded.prepared import prepare
 from zettel.graph.embedded.reads import link_of
-from zettel.graph.embedded.scopes import advance, claim_restored, end_restore, find_scope, restored_rows
+from zettel.graph.embedded.scopes import advance, claim_restored, end_restore, find_scope, restored_rows, scope_state
 from zettel.graph.embedded.writes import BatchWriter
 from zettel.graph.keys import Keys
-from zettel.model import TIME_MIN, EventRecord, Job, JobState, Link, Revision, Scope
-from zettel.ports import NoteRecord, ScopeState
+from zettel.model import EventRecord, Job, JobState, Link, Revision, Scope
+from zettel.ports import NoteRecord
 from zettel.ports.operations import (
     Batch,
     EndRestore,
@@ -46,8 +46,7 @@ def pages(connections: Connections, scope: Scope) -> Generator[list[ScopeRecord]
         row = find_scope(sql, scope)
         if row is None:
             return
-        (latest,) = sql.execute("SELECT MAX(occurred_at) FROM events WHERE scope = ?", (row.number,)).fetchone()
-        yield [ScopeState(row.seq, row.secret, row.recorded_at, TIME_MIN if latest is None else latest)]
+        yield [scope_state(sql, row)]
         yield from _events(sql, row.number)
         ids = sql.execute("SELECT number FROM notes WHERE scope = ? ORDER BY seq, number", (row.number,))
         numbers = array("q", (number for (number,) in ids))  # 8 bytes a note, whatever its texts take

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from zettel.errors import EmbedderMismatch, StoreError
-from zettel.graph.bodies import body_of, micros_or_max, micros_or_min
+from zettel.graph.bodies import body_of, micros_or_max, micros_or_min, micros_or_none
 from zettel.graph.embedded import erasing, feedback, llm_answers, words
 from zettel.graph.embedded.prepared import Indexed, Prepared
 from zettel.graph.keys import FACET, TITLE, Entry, Keys, packed, unpacked
@@ -33,6 +33,7 @@ from zettel.ports.operations import (
     PutMention,
     PutNote,
     PutNoteUse,
+    PutRetention,
     PutRevision,
     PutTombstones,
     PutUse,
@@ -60,8 +61,8 @@ _STATEMENTS = {
     "events": """INSERT INTO events (number, scope, id, seq, identity, session, occurred_at, source, principal, body)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "notes": """INSERT INTO notes (number, scope, id, event, event_seq, part, kind, speaker, role, session, occurred_at,
-        valid_from, valid_to, length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        valid_from, valid_to, expires_at, length, asks, archived, titled, changed, entries, terms, seq, recorded_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "texts": "INSERT INTO texts (note, body, terms, base) VALUES (?, ?, ?, ?)",
     "note_events": "INSERT OR IGNORE INTO note_events (event, note) VALUES (?, ?)",
     "facets": "INSERT INTO facets (scope, key, note, count) VALUES (?, ?, ?, ?)",
@@ -75,6 +76,7 @@ _STATEMENTS = {
     "reworded": "UPDATE texts SET base = COALESCE(base, body), body = ? WHERE note = ?",
     "revisions": """INSERT INTO revisions (number, scope, note, version, seq, recorded_at, principal, body)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+    "checkpoints": "INSERT OR REPLACE INTO checkpoints (note, body) VALUES (?, ?)",
     "citations": "INSERT INTO citations (scope, cited, revision) VALUES (?, ?, ?)",
     "tombstones": "INSERT OR IGNORE INTO tombstones (scope, identity) VALUES (?, ?)",
     "jobs": """INSERT INTO jobs (scope, id, kind, note, version, priority, run_at, attempts, state, error, lease_until)
@@ -124,6 +126,7 @@ class BatchWriter:
             RestoreNote: self._restore_note,
             RestoreLinks: self._restore_links,
             PutTombstones: self._put_tombstones,
+            PutRetention: self._put_retention,
             EndRestore: self._end_restore,
         }
 
@@ -235,6 +238,10 @@ class BatchWriter:
     def _put_tombstones(self, op: PutTombstones, _: Prepared) -> None:
         self._rows["tombstones"].extend((self._scope, identity) for identity in op.identities)
 
+    def _put_retention(self, op: PutRetention, _: Prepared) -> None:
+        retention = None if op.retention is None else body_of(op.retention)
+        self._sql.execute("UPDATE scopes SET retention = ? WHERE number = ?", (retention, self._scope))
+
     def _end_restore(self, op: EndRestore, _: Prepared) -> None:
         self._record(op.recorded_at)
 
@@ -248,6 +255,8 @@ class BatchWriter:
         else:
             self._change_note(op.note, number, prepared)
         self._add_revision(number, op.revision)
+        if op.checkpoint is not None:
+            self._rows["checkpoints"].append((number, body_of(op.checkpoint)))
         if op.links is not None:
             self._replace_links(op.links, number, first=op.revision.version == FIRST_REVISION)
 
@@ -276,8 +285,8 @@ class BatchWriter:
         columns = self._columns(note, length, events[0], entries, terms)
         self._sql.execute(
             """UPDATE notes SET event = ?, event_seq = ?, part = ?, kind = ?, speaker = ?, role = ?, session = ?,
-            occurred_at = ?, valid_from = ?, valid_to = ?, length = ?, asks = ?, archived = ?, titled = ?, changed = ?,
-            entries = ?, terms = ? WHERE number = ?""",
+            occurred_at = ?, valid_from = ?, valid_to = ?, expires_at = ?, length = ?, asks = ?, archived = ?,
+            titled = ?, changed = ?, entries = ?, terms = ? WHERE number = ?""",
             (*columns, number),
         )
         self._sql.execute(
@@ -367,7 +376,8 @@ class BatchWriter:
         titled = any(count == TITLE for _, count in entries)
         return (
             event.number, event.seq, note.part, note.kind.value, note.speaker, note.role, note.session,
-            micros_or_min(note.occurred_at), micros_or_min(note.valid_from), micros_or_max(note.valid_to), length,
+            micros_or_min(note.occurred_at), micros_or_min(note.valid_from), micros_or_max(note.valid_to),
+            micros_or_none(note.expires_at), length,
             is_question(note.content), note.archived, titled, self._changed,
             packed(entries), packed(terms),
         )  # fmt: skip

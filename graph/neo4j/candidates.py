@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,8 +11,8 @@ from zettel.graph.columnar.columns import as_ints
 from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes
 from zettel.graph.neo4j.connection import Neo4jConnection
-from zettel.graph.neo4j.reads import filter_values
-from zettel.model import ROLES, TIME_MAX, Kind, LinkType, from_micros, implied_role, to_micros
+from zettel.graph.neo4j.reads import clamped_datetime, filter_values
+from zettel.model import ROLES, TIME_MAX, Kind, LinkType, implied_role
 from zettel.ports import candidate_rules as rules
 from zettel.ports.query import Candidates, Filter, Query, ScopeStats
 
@@ -36,8 +33,8 @@ _PACKED, _SPEAKER = 11, 3
 
 
 class NoteFields(NamedTuple):
-    """The fields of a note that every search reads: those that ``hashes.index_row`` packs, then the other columns of
-    ``note_fields.cypher``."""
+    """The fields of a note that every search reads: those that ``hashes.index_row`` packs, then the others of
+    ``parts/note_values.cypher``."""
 
     seq: int
     id: str
@@ -52,13 +49,8 @@ class NoteFields(NamedTuple):
     valid_to: int
     """As set by a person, else TIME_MAX."""
     length: int
-    vector: bytes | str
-    """Half floats; "" without a vector."""
-    superseded: bool
-    """True if a note superseded it at any time."""
-    links: Sequence[tuple[int, str, float]]
-    """Outgoing links: target ``seq``, type, weight."""
-    terms: Sequence[str]
+    vector: bytes | None
+    """Half floats."""
 
 
 async def gather(
@@ -77,29 +69,7 @@ async def gather(
     )
     if not rows:
         return _empty(query, order)
-    answer = dict(rows[0])
-    ((fields,),) = await connection.read(
-        "note_fields", scope=query.scope.key, space=query.space, ids=answer["columns"]["id"]
-    )
-    packed = hashes.unpack_rows([row[0] for row in fields])
-    read = [NoteFields(*_complete(known), *rest) for known, (_, *rest) in zip(packed, fields, strict=True)]
-    notes = {note.id: note for note in read}
-    names = _shared_terms(answer, notes, query)
-    superseded = sorted(id for id, note in notes.items() if note.superseded)
-    df: Mapping[str, int] = {}
-    valid_to: Mapping[str, int] = {}
-    if names or superseded:
-        ((term_df, ends),) = await connection.read(
-            "terms_and_validity",
-            *_flags(query, indexed=False, cypher25=False),
-            scope=query.scope.key,
-            names=names,
-            superseded=superseded,
-            moment=None if query.as_of is None else clamped_datetime(query.as_of),
-        )
-        counts = dict(term_df)
-        df, valid_to = {name: counts.get(name, 0) for name in names}, dict(ends)
-    return _candidates(answer, notes, df, valid_to, query, order)
+    return _candidates(rows[0], query, order)
 
 
 def _parameters(
@@ -133,11 +103,6 @@ def _parameters(
     }
 
 
-def clamped_datetime(micros: int) -> datetime:
-    """Return a time in microseconds as the nearest datetime that Python can represent."""
-    return from_micros(min(max(micros, to_micros(datetime.min)), to_micros(datetime.max)))
-
-
 def _flags(query: Query, *, indexed: bool, cypher25: bool) -> list[str]:
     """Return the flags of ``candidates.cypher`` for a query."""
     filtered, vector = query.filter != Filter(), query.vector is not None
@@ -153,11 +118,12 @@ def _flags(query: Query, *, indexed: bool, cypher25: bool) -> list[str]:
     return [name for name, is_set in flags.items() if is_set]
 
 
-def _complete(fields: Sequence[Any]) -> Sequence[Any]:
-    """Return the fields of a packed row with the role, which rows of zettel 0.1 lack, and an end if it has none."""
+def _complete(fields: Sequence[Any], *others: Any) -> Sequence[Any]:
+    """Return the fields of a packed row with the role, which rows of zettel 0.1 lack, an end if it has none, and the
+    other fields."""
     packed = fields[:_PACKED]
     later = (implied_role(packed[_SPEAKER]), TIME_MAX)
-    return [*packed, *later[len(packed) + len(later) - _PACKED :]]
+    return [*packed, *later[len(packed) + len(later) - _PACKED :], *others]
 
 
 def _valid_to(by_links: Ints, by_hand: Ints, query: Query) -> Ints:
@@ -166,44 +132,27 @@ def _valid_to(by_links: Ints, by_hand: Ints, query: Query) -> Ints:
     return np.where(by_hand < TIME_MAX, ends, by_links)
 
 
-def _shared_terms(answer: Mapping[str, Any], notes: Mapping[str, NoteFields], query: Query) -> list[str]:
-    """Return the terms of pool notes that the question names or that two of these notes have, sorted."""
-    columns = answer["columns"]
-    pooled = [id for id, pool in zip(columns["id"], columns["pool"], strict=True) if pool and id in notes]
-    counts = Counter(chain.from_iterable(notes[id].terms for id in pooled))
-    named = set(query.names)
-    return sorted(name for name, count in counts.items() if count > 1 or name in named)
-
-
 def _empty(query: Query, order: Sequence[int]) -> Candidates:
     """Return the candidates of a scope that was never written to."""
-    answer: dict[str, Any] = dict.fromkeys(("counts", "runs", "session_counts", "session_lengths"), ())
-    answer |= {"columns": {"id": (), "seeds": (), "pool": ()}, "df": [0] * len(order), "notes": 0, "tokens": 0}
-    return _candidates(answer | {"used": False, "archived": False}, {}, {}, {}, query, order)
+    lists = "fields seeds pool links terms ends counts runs session_counts session_lengths"
+    answer: dict[str, Any] = dict.fromkeys(lists.split(), ())
+    answer |= {"df": [0] * len(order), "notes": 0, "tokens": 0, "used": False, "archived": False}
+    return _candidates(answer, query, order)
 
 
-def _candidates(
-    answer: Mapping[str, Any],
-    notes: Mapping[str, NoteFields],
-    shared_df: Mapping[str, int],
-    ends: Mapping[str, int],
-    query: Query,
-    order: Sequence[int],
-) -> Candidates:
-    """Return the row of ``candidates.cypher`` and the fields of its notes as Candidates, in ``seq`` order.
-
-    ``shared_df`` counts the notes with each shared term; ``ends`` is the end of validity of superseded notes, by id.
-    """
-    columns = answer["columns"]
-    rows = sorted(
-        (notes[id], seeds, pooled)
-        for id, seeds, pooled in zip(columns["id"], columns["seeds"], columns["pool"], strict=True)
-        if id in notes
+def _candidates(answer: Mapping[str, Any], query: Query, order: Sequence[int]) -> Candidates:
+    """Return the row of ``candidates.cypher`` as Candidates, in ``seq`` order."""
+    packed = hashes.unpack_rows([row for _, row, _, _ in answer["fields"]])
+    notes = sorted(
+        (NoteFields(*_complete(known, length, vector)), place)
+        for known, (place, _, length, vector) in zip(packed, answer["fields"], strict=True)
     )
-    n, q = len(rows), len(query.tokens)
-    fields = zip(*[row[0] for row in rows], strict=True) if n else iter([()] * len(NoteFields._fields))
+    row_of_place = {place: row for row, (_, place) in enumerate(notes)}
+    places = list(row_of_place)
+    n, q = len(notes), len(query.tokens)
+    fields = zip(*[note for note, _ in notes], strict=True) if n else iter([()] * len(NoteFields._fields))
     (seqs, ids, kinds, speaker_of, session_of, events, occurred_at, valid_from, is_question, roles, by_hand, lengths,
-     vectors, _, links_of, _) = fields  # fmt: skip
+     vectors) = fields  # fmt: skip
     row_of = {seq: row for row, seq in enumerate(seqs)}
     speakers, sessions = numbering(speaker_of), numbering(session_of)
     wholes = [event if kind == EPISODIC else id for event, kind, id in zip(events, kinds, ids, strict=True)]
@@ -215,29 +164,19 @@ def _candidates(
     for session, at, count in answer["session_counts"]:
         session_tf[sessions[session], order[at]] = count
     links = sorted(
-        (row, row_of[target], LINK_TYPES[type], weight)
-        for row, leaving in enumerate(links_of)
-        for target, type, weight in leaving
+        (row_of_place[place], row_of[target], LINK_TYPES[type], weight)
+        for place, target, type, weight in answer["links"]
         if target in row_of
     )
-    named = set(query.names)
-    terms = {
-        name: df for name, df in shared_df.items() if (df > 0 if name in named else 1 < df <= rules.RARE_TERM_DF)
-    }
-    term_numbers = numbering(terms)
-    uses = [
-        (row, term_numbers[name])
-        for row, (note, _, pooled) in enumerate(rows)
-        if pooled
-        for name in note.terms
-        if name in term_numbers
-    ]
+    named, ends = set(query.names), dict(answer["ends"])
+    terms = sorted(answer["terms"])
+    uses = sorted((row_of_place[place], number) for number, (_, _, users) in enumerate(terms) for place in users)
     df = np.zeros(q, np.int64)
     df[np.array(order, np.int64)] = answer["df"]
     return Candidates(
         ids=tuple(ids),
-        pool=np.array([row[2] for row in rows], bool),
-        seeds=as_ints([row[1] for row in rows]),
+        pool=np.array([answer["pool"][place] for place in places], bool),
+        seeds=as_ints([answer["seeds"][place] for place in places]),
         seq=as_ints(seqs),
         event=numbered(wholes, numbering(wholes)),
         kind=numbered(kinds, KINDS),
@@ -249,7 +188,7 @@ def _candidates(
         next=following,
         occurred_at=as_ints(occurred_at),
         valid_from=as_ints(valid_from),
-        valid_to=_valid_to(numbered(ids, ends, TIME_MAX), as_ints(by_hand), query),
+        valid_to=_valid_to(as_ints([ends.get(place, TIME_MAX) for place in places]), as_ints(by_hand), query),
         length=as_ints(lengths),
         is_question=np.array(is_question, bool),
         tf=tf,
@@ -258,9 +197,9 @@ def _candidates(
         link_target=as_ints([link[1] for link in links]),
         link_type=as_ints([link[2] for link in links]),
         link_weight=np.array([link[3] for link in links], np.float32),
-        term_keys=tuple(terms),
-        term_df=as_ints(list(terms.values())),
-        term_named=np.array([name in named for name in terms], bool),
+        term_keys=tuple(name for name, _, _ in terms),
+        term_df=as_ints([df for _, df, _ in terms]),
+        term_named=np.array([name in named for name, _, _ in terms], bool),
         term_note=as_ints([use[0] for use in uses]),
         term_index=as_ints([use[1] for use in uses]),
         session_tf=session_tf,
@@ -275,12 +214,12 @@ def _candidates(
     )
 
 
-def _cosines(vectors: Sequence[bytes | str], query: Floats | None) -> Floats:
+def _cosines(vectors: Sequence[bytes | None], query: Floats | None) -> Floats:
     """Return the cosine of each note's vector with the query's, (n,); 0 where either is missing."""
     cosines = np.zeros(len(vectors), np.float32)
     rows = [row for row, vector in enumerate(vectors) if vector]
     if query is not None and rows:
-        joined = b"".join(vector for vector in vectors if isinstance(vector, bytes))
+        joined = b"".join(vector for vector in vectors if vector)
         cosines[rows] = np.frombuffer(joined, hashes.HALF).reshape(len(rows), -1).astype(np.float32) @ query
     return cosines
 

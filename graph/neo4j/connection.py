@@ -31,6 +31,7 @@ from zettel.errors import (
     StoreTooOld,
     StoreUnreachable,
 )
+from zettel.graph.neo4j.opener import Opener
 
 if TYPE_CHECKING:
     from neo4j import AsyncBookmarkManager, AsyncDriver, AsyncManagedTransaction, AsyncResult, AsyncSession, Record
@@ -113,6 +114,7 @@ class Neo4jConnection:
             raise InvalidInput("auth must be (user, password) or an auth object of the neo4j driver")
         self._auth = tuple(auth) if isinstance(auth, list) else auth
         self._driver: AsyncDriver | None = None
+        self._opener: Opener | None = None
         self._bookmarks: AsyncBookmarkManager | None = None
         self._closer: asyncio.Task[None] | None = None
         self.release = 0
@@ -137,24 +139,28 @@ class Neo4jConnection:
             )
         except (ConfigurationError, ValueError, TypeError) as error:
             raise InvalidInput(f"{self.url}: {_line(error)}") from None
+        opener = Opener(driver, self.url)
         try:
             async with self.translated(), driver.session(database=self.database) as session:
                 summary = await (await session.run("RETURN 1")).consume()
             self.release = self._release(summary.server.agent)
         except BaseException:
-            await driver.close()
+            await opener.close_driver()
             raise
         self._bookmarks = AsyncGraphDatabase.bookmark_manager()
-        self._closer = asyncio.create_task(_close_on_cancel(driver), name="zettel neo4j")
-        self._driver = driver
+        self._closer = asyncio.create_task(_close_on_cancel(opener), name="zettel neo4j")
+        self._driver, self._opener = driver, opener
 
     async def close(self) -> None:
         """Close the driver. Closing twice does nothing."""
         closer, self._closer = self._closer, None
+        opener, self._opener = self._opener, None
         self._driver = None
-        if closer is not None and closer.get_loop() is asyncio.get_running_loop():
-            closer.cancel()
-            await asyncio.wait([closer])
+        if closer is None or opener is None or closer.get_loop() is not asyncio.get_running_loop():
+            return
+        closer.cancel()
+        await asyncio.wait([closer])
+        await opener.close_driver()  # a task that is cancelled before it starts does nothing
 
     @property
     def driver(self) -> AsyncDriver:
@@ -394,7 +400,7 @@ def _checked_url(url: str) -> str:
     return url
 
 
-async def _close_on_cancel(driver: AsyncDriver) -> None:
+async def _close_on_cancel(opener: Opener) -> None:
     """Close the driver when this task is cancelled, also by the end of its event loop.
 
     Open connections would hold the locks of their transactions.
@@ -402,7 +408,7 @@ async def _close_on_cancel(driver: AsyncDriver) -> None:
     try:
         await asyncio.get_running_loop().create_future()
     finally:
-        await driver.close()
+        await opener.close_driver()
 
 
 @lru_cache(maxsize=256)

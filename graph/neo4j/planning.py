@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from zettel.errors import EmbedderMismatch, StoreError
+from zettel.graph.bodies import body_of
 from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes, rows
 from zettel.graph.neo4j.writes import BatchPlan, IndexCounts, StatementCall
@@ -71,6 +72,7 @@ class Planner:
             ops.EraseSearches: lambda op: self._call("searches_erase", ids=list(op.searches)),
             ops.RestoreNote: self._restore_note,
             ops.RestoreLinks: lambda op: self._restored.extend((op.owner, link) for link in op.links),
+            ops.PutRetention: self._put_retention,
             ops.PutTombstones: lambda op: self._call("tombstones_put", identities=list(op.identities)),
             ops.EndRestore: lambda op: self._record(op.recorded_at),
         }
@@ -173,6 +175,10 @@ class Planner:
         self.flush()
         self._call("answer_put", answer=rows.answer_row(op, self._scope), notes=list(dict.fromkeys(op.notes)))
 
+    def _put_retention(self, op: ops.PutRetention) -> None:
+        text = None if op.retention is None else body_of(op.retention)
+        self._calls.append(StatementCall("retention_put", {"retention": text}))
+
     def _restore_note(self, op: ops.RestoreNote) -> None:
         self._put_note(ops.PutNote(op.note, op.index))
         self._record(to_micros(op.base.recorded_at))
@@ -271,6 +277,8 @@ class Planner:
                 "revision": rows.revision_row(op.revision, self._scope),
                 "cited": rows.cited_notes(op.revision),
                 "shown": not op.note.archived,
+                "checkpoint": op.checkpoint and body_of(op.checkpoint),
+                "checkpoint_version": op.checkpoint and op.checkpoint.version,
             }
             for op in revised
         ]

@@ -15,9 +15,9 @@ from zettel.core.fold import fold
 from zettel.graph.bodies import micros_or_min
 from zettel.graph.columnar.columns import as_ints
 from zettel.graph.neo4j import rows
-from zettel.graph.neo4j.candidates import KINDS, LINK_TYPES, ROLE_NUMBERS, clamped_datetime, numbered, numbering
+from zettel.graph.neo4j.candidates import KINDS, LINK_TYPES, ROLE_NUMBERS, numbered, numbering
 from zettel.graph.neo4j.connection import Neo4jConnection, Transaction
-from zettel.graph.neo4j.reads import revisions_of
+from zettel.graph.neo4j.reads import clamped_datetime, revisions_of
 from zettel.model import TIME_MAX, TIME_MIN, Kind, Link, LinkType, Note, NoteIndex, to_micros
 from zettel.ports.candidate_rules import RARE_TERM_DF, passes
 from zettel.ports.query import Candidates, Filter, Query, ScopeStats, Seed

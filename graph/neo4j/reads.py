@@ -5,15 +5,31 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from zettel.core.checkpoints import is_valid
 from zettel.core.fold import live_versions
 from zettel.graph.bodies import read_body
 from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes, rows, unfinished
 from zettel.graph.neo4j.connection import Neo4jConnection
 from zettel.graph.scopes import ScopeRow, Secrets
-from zettel.model import TIME_MIN, EventRecord, Link, Note, Revision, Scope, Term, TermUse, from_micros
+from zettel.model import (
+    TIME_MAX,
+    TIME_MIN,
+    Checkpoint,
+    EventRecord,
+    Link,
+    Note,
+    Retention,
+    Revision,
+    Scope,
+    Term,
+    TermUse,
+    from_micros,
+    to_micros,
+)
 from zettel.ports import LookupQuery, LookupResult, NoteHistory, ScopeState, Written
 from zettel.ports.conditions import Condition, matches
 from zettel.ports.query import DAY, SLOT, Filter, Selection, Tally
@@ -23,6 +39,8 @@ if TYPE_CHECKING:
 
 MATCHING_PAGE = 2000
 """Notes per page while a condition on metadata is evaluated."""
+KNOWN_SIZES = 10_000
+"""Most scopes whose size is cached."""
 DUMP_PAGE = 256
 """Events per page while streaming."""
 
@@ -30,7 +48,9 @@ DUMP_PAGE = 256
 def scope_state(row: Record) -> ScopeState:
     """Return the state of a scope from a row of ``state.cypher``."""
     latest = TIME_MIN if row["latest"] is None else row["latest"]
-    return ScopeState(row["seq"], row["secret"], row["recorded_at"], latest)
+    expires = TIME_MAX if row["expires"] is None else row["expires"]
+    retention = None if row["retention"] is None else read_body(Retention, row["retention"])
+    return ScopeState(row["seq"], row["secret"], row["recorded_at"], latest, expires, retention)
 
 
 def filter_values(filter: Filter, ids: Sequence[str] | None = None) -> dict[str, Any]:
@@ -45,13 +65,22 @@ def filter_values(filter: Filter, ids: Sequence[str] | None = None) -> dict[str,
         "until": None if filter.until is None else from_micros(filter.until),
         "pairs": list(filter.metadata),
         "ids": ids,
+        "unexpired_at": None if filter.unexpired_at is None else from_micros(filter.unexpired_at),
         "file": filter.source,
     }
 
 
+def clamped_datetime(micros: int) -> datetime:
+    """Return a time in microseconds as the nearest datetime that Python can represent."""
+    return from_micros(min(max(micros, to_micros(datetime.min)), to_micros(datetime.max)))
+
+
 def revisions_of(bodies: Sequence[str]) -> tuple[Revision, ...]:
     """Return a note's revisions from their JSON, with their ``live`` flags."""
-    revisions = [read_body(Revision, body) for body in bodies]
+    return _with_liveness([read_body(Revision, body) for body in bodies])
+
+
+def _with_liveness(revisions: Sequence[Revision]) -> tuple[Revision, ...]:
     live = live_versions(revisions)
     return tuple(
         r if r.live == (r.version in live) else r.model_copy(update={"live": r.version in live}) for r in revisions
@@ -63,15 +92,20 @@ class Neo4jNotes:
 
     connection: Neo4jConnection
     _secrets: Secrets
+    _sizes: dict[str, int]
+    """Notes of scopes by key, at the last read."""
 
     async def state(self, scope: Scope) -> ScopeState:
         states = await self.connection.read("state", scope=scope.key)
         if not states and await unfinished.settle(self.connection, scope.key):
             states = await self.connection.read("state", scope=scope.key)
         if not states:
-            return ScopeState(0, self._secrets.of(scope, None).secret, TIME_MIN, TIME_MIN)
+            return ScopeState(0, self._secrets.of(scope, None).secret, TIME_MIN, TIME_MIN, TIME_MAX)
         (row,) = states
         self._secrets.of(scope, _scope_row(row))
+        if len(self._sizes) >= KNOWN_SIZES:
+            self._sizes.clear()
+        self._sizes[scope.key] = row["notes"]
         return scope_state(row)
 
     async def _scope_row(self, scope: Scope) -> ScopeRow | None:
@@ -189,6 +223,16 @@ class Neo4jNotes:
                     yield note
             after = page[-1].seq
 
+    async def expired(
+        self, scope: Scope, until: int, after: tuple[int, int], limit: int, archived: bool = False
+    ) -> list[Note]:
+        at, seq = after
+        read = await self.connection.read(
+            "expired", scope=scope.key, until=clamped_datetime(until), at=clamped_datetime(at), seq=seq, limit=limit,
+            archived=archived,
+        )  # fmt: skip
+        return [rows.read_note(row["note"]) for row in read]
+
     async def tally(self, scope: Scope, selection: Selection, by: Sequence[str]) -> list[Tally]:
         flags, values = await self._selection(scope, selection)
         labels = [field for field in by if field in ("tag", "term")]
@@ -235,6 +279,19 @@ class Neo4jNotes:
         return {
             row["base"]["id"]: NoteHistory(rows.read_note(row["base"]), revisions_of(row["revisions"])) for row in read
         }
+
+    async def recent(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
+        histories: dict[str, NoteHistory] = {}
+        invalid: list[str] = []
+        for row in await self._by_ids("recent", scope, ids):
+            base, later = rows.read_note(row["base"]), [read_body(Revision, body) for body in row["revisions"]]
+            checkpoint = None if row["checkpoint"] is None else read_body(Checkpoint, row["checkpoint"])
+            if checkpoint is not None and not is_valid(checkpoint.version, later):
+                invalid.append(base.id)
+                continue
+            revisions = later if checkpoint is None else [*checkpoint.revisions, *later]
+            histories[base.id] = NoteHistory(base, _with_liveness(revisions), checkpoint)
+        return histories | await self.histories(scope, invalid)
 
     async def citing(self, scope: Scope, notes: Sequence[str]) -> tuple[Revision, ...]:
         read = await self.connection.read("citing", scope=scope.key, ids=list(notes))

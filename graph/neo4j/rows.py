@@ -33,7 +33,7 @@ from zettel.model import (
 )
 from zettel.ports.operations import PutAnswer
 
-NOTE_TIMES = ("occurred_at", "valid_from", "valid_to", "recorded_at")
+NOTE_TIMES = ("occurred_at", "valid_from", "valid_to", "expires_at", "recorded_at")
 _DEFAULTS = {name: field.get_default(call_default_factory=True) for name, field in Note.model_fields.items()}
 _ALWAYS = frozenset({"kind", "importance", "confidence", "version"})
 _OWN_FORM = frozenset({"metadata"})
@@ -65,7 +65,7 @@ def event_row(event: EventRecord, identity: str, scope: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "title": event.title, "content": event.content or None,
         "speaker": event.speaker, "role": event.role, "session": event.session,
-        "occurred_at": event.occurred_at, "recorded_at": event.recorded_at,
+        "occurred_at": event.occurred_at, "recorded_at": event.recorded_at, "expires_at": event.expires_at,
         "payload": None if event.payload is None else as_json(event.payload),
         "metadata": as_json(event.metadata) if event.metadata else None,
         "file": event.source.file if event.source else None,
@@ -90,6 +90,7 @@ def read_event(row: Mapping[str, Any]) -> EventRecord:
         session=row.get("session"),
         occurred_at=None if row.get("occurred_at") is None else from_micros(row["occurred_at"]),
         recorded_at=from_micros(row["recorded_at"]),
+        expires_at=None if row.get("expires_at") is None else from_micros(row["expires_at"]),
         payload=json.loads(row["payload"]) if "payload" in row else None,
         metadata=json.loads(row["metadata"]) if "metadata" in row else {},
         source=Source(file=row["file"], position=row.get("position")) if "file" in row else None,

@@ -1,12 +1,14 @@
 """Scopes cached in memory as columns; a search then reads only the changes since the last one.
 
-Each search loads the next page of its scope, and the database answers until the scope is complete. Scopes above
-``MAX_NOTES`` are never cached.
+The first search loads a small scope. A larger one is loaded page by page in the background, and the database answers
+until it is complete. Scopes above ``MAX_NOTES`` are never cached.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -14,6 +16,7 @@ from weakref import WeakValueDictionary
 import anyio
 import numpy as np
 
+from zettel.errors import MemoryClosed, StoreError
 from zettel.graph.columnar.candidates import gather
 from zettel.graph.columnar.columns import MISSING, Columns, as_ints
 from zettel.graph.columnar.ingest import take_links, take_notes
@@ -30,8 +33,14 @@ if TYPE_CHECKING:
 
 MAX_NOTES = 250_000
 """Most notes in the cache, over all scopes: some 600 MB. The least recently used scopes are dropped."""
+AT_ONCE = 250
+"""Most notes of a scope that a search loads itself: faster than the statements that answer without them."""
 PAGE = 1_000
-"""Notes loaded with each search of an incomplete scope: about a tenth of a second."""
+"""Notes loaded at once: about a tenth of a second."""
+PAUSE = 0.2
+"""Seconds before each page in the background, in which the server answers searches."""
+LOAD_ATTEMPTS = 3
+"""Reads without a page after which the background gives up, for example while the scope is deleted."""
 MAX_BEHIND = 5_000
 """Most changes read with one search; after more changes the scope is loaded again, page by page."""
 
@@ -89,28 +98,49 @@ class Neo4jScopeCache:
         self._connection = connection
         self._cached: dict[CacheKey, Neo4jScope] = {}
         self._locks: WeakValueDictionary[CacheKey, anyio.Lock] = WeakValueDictionary()
+        self._loading: dict[CacheKey, asyncio.Task[None]] = {}
         self._large: set[CacheKey] = set()
         self._seen: dict[CacheKey, tuple[int, int]] = {}
         """Creation time and change count of scopes outside the cache, at the last read."""
+
+    @property
+    def is_loading(self) -> bool:
+        """True while a scope is loaded in the background."""
+        return bool(self._loading)
 
     def clear(self) -> None:
         """Drop all scopes."""
         self._cached.clear()
 
+    async def close(self) -> None:
+        """Drop all scopes, and end the loading in the background."""
+        self.clear()
+        loading = list(self._loading.values())
+        for task in loading:
+            task.cancel()
+        await asyncio.gather(*loading, return_exceptions=True)
+
     async def candidates(
-        self, query: Query, keys: Keys, dim: int, matching: Sequence[str] | None = None
+        self,
+        query: Query,
+        keys: Keys,
+        dim: int,
+        notes: int,
+        matching: Sequence[str] | None = None,
+        expired: Sequence[str] = (),
     ) -> Candidates | None:
         """Return the candidates of a query about the present, or None while the scope is incomplete.
 
-        ``matching`` are the notes that meet the filter's ``where``, if it has one.
+        ``notes`` is the size of the scope, about. ``matching`` are the notes that meet the filter's ``where``, if it
+        has one, and ``expired`` those that do not meet its ``unexpired_at``.
 
         Of several concurrent searches, one reads the changes of the scope.
         """
         key = query.scope.key, query.space
-        lock = self._locks.setdefault(key, anyio.Lock())
+        lock = self._lock(key)
         cached = self._cached.get(key)
-        if lock.locked() and (cached is None or not cached.complete):
-            return None  # another search loads the next page
+        if (cached is None or not cached.complete) and (notes > AT_ONCE or lock.locked()):
+            return None  # the background or another search loads the next page
         async with lock:
             scope = await self._updated(key, keys, dim)
             if scope is None or not scope.complete:
@@ -124,8 +154,32 @@ class Neo4jScopeCache:
                 lambda term_keys: [names[key] for key in term_keys.tolist()],
                 used=scope.used,
                 archived=scope.archived,
-                matching=None if matching is None else _rows(scope.columns, matching),
+                matching=_allowed(scope.columns, matching, expired),
             )
+
+    def _lock(self, key: CacheKey) -> anyio.Lock:
+        return self._locks.setdefault(key, anyio.Lock())
+
+    def load_in_background(self, query: Query, keys: Keys, dim: int, notes: int) -> None:
+        """Load the scope of a query that the database has answered, unless its searches load it or it is too large."""
+        key = query.scope.key, query.space
+        if notes > AT_ONCE and key not in self._large and key not in self._loading:
+            task = asyncio.create_task(self._load(key, keys, dim), name="zettel neo4j scope")
+            self._loading[key] = task
+            task.add_done_callback(lambda _: self._loading.pop(key, None))
+
+    async def _load(self, key: CacheKey, keys: Keys, dim: int) -> None:
+        """Load a scope page by page."""
+        attempts = 0
+        with suppress(StoreError, MemoryClosed):  # the next search reports it, and starts again
+            while attempts < LOAD_ATTEMPTS and key not in self._large:
+                await anyio.sleep(PAUSE)
+                async with self._lock(key):
+                    scope = await self._updated(key, keys, dim)
+                if scope is None:
+                    attempts += 1
+                elif scope.complete:
+                    return
 
     async def _updated(self, key: CacheKey, keys: Keys, dim: int) -> Neo4jScope | None:
         """Return a scope after one read of its changes or of its next page; None if it cannot be cached yet."""
@@ -248,7 +302,10 @@ def _put_session_times(columns: SessionColumns, numbers: Ints, places: Iterable[
     columns.session_times["time"][columns.rows_of(numbers)] = as_ints([hashes.time_of(place) for place in places])
 
 
-def _rows(columns: SessionColumns, ids: Sequence[str]) -> Bools:
-    """Return which rows are notes with these ids, (rows + 1,)."""
-    chosen = set(ids)
+def _allowed(columns: SessionColumns, matching: Sequence[str] | None, expired: Sequence[str]) -> Bools | None:
+    """Return which rows are notes of ``matching`` (if any) that are not expired, (rows + 1,); None for all rows."""
+    if matching is None and not expired:
+        return None
+    chosen = {*columns.ids} if matching is None else {*matching}
+    chosen.difference_update(expired)
     return np.array([*(id in chosen for id in columns.ids), False], bool)

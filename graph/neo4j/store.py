@@ -9,7 +9,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from zettel.graph.neo4j.read_queries import ask
 from zettel.graph.neo4j.reads import Neo4jNotes
 from zettel.graph.neo4j.scope_cache import Neo4jScopeCache
 from zettel.graph.scopes import Secrets
-from zettel.model import Scope
+from zettel.model import Scope, from_micros
 from zettel.ports.operations import Conflict, EndRestore
 from zettel.ports.query import Seed
 
@@ -72,7 +72,8 @@ class Neo4jStore(Neo4jNotes, Neo4jJobQueue, Neo4jSearchLog):
 
     async def close(self) -> None:
         """Close the connection. Closing twice does nothing."""
-        self._clear_caches()
+        self._vectors.clear()
+        await self._scopes.close()
         await self.connection.close()
 
     def _clear_caches(self) -> None:
@@ -83,6 +84,11 @@ class Neo4jStore(Neo4jNotes, Neo4jJobQueue, Neo4jSearchLog):
     def driver(self) -> AsyncDriver:
         """The driver, for the caller's own queries. Raises ``MemoryClosed``."""
         return self.connection.driver
+
+    @property
+    def is_loading(self) -> bool:
+        """True while a scope that was searched is loaded in the background."""
+        return self._scopes.is_loading
 
     # writes ---------------------------------------------------------------------------------------------------
 
@@ -155,19 +161,20 @@ class Neo4jStore(Neo4jNotes, Neo4jJobQueue, Neo4jSearchLog):
     async def candidates(self, query: Query) -> Candidates:
         """Return the candidates of a query. Raises ``EmbedderMismatch`` if its vector set was removed.
 
-        A cached scope takes one statement, which reads the changes. Other scopes take three, or more if the vector
-        index returns too few notes.
+        A cached scope takes one statement, which reads the changes. So does another scope, or more if the vector index
+        returns too few notes.
         """
         dim = await self._dim(query)
         if query.known_at is not None:
             return await candidates_known(self.connection, query)
         keys = await self._keys(query.scope)
         matching = await self.matching(query.scope, query.filter)
-        cached = await self._scopes.candidates(query, keys, dim, matching)
+        expired = await self._expired(query)
+        notes = self._sizes.get(query.scope.key, 0)
+        cached = await self._scopes.candidates(query, keys, dim, notes, matching, expired)
         if cached is not None:
             return cached
-        large = self._sizes.get(query.scope.key, 0) > spaces.EXACT_NOTES
-        indexed = large and query.vector is not None and dim <= schema.MAX_INDEXED_DIM
+        indexed = notes > spaces.EXACT_NOTES and query.vector is not None and dim <= schema.MAX_INDEXED_DIM
         for reach in (REACH, FAR) if indexed else ():
             gathered = await gather(self.connection, query, keys, dim, reach, matching)
             if np.count_nonzero(gathered.seeds & int(Seed.VECTOR)) == query.pool:
@@ -175,7 +182,17 @@ class Neo4jStore(Neo4jNotes, Neo4jJobQueue, Neo4jSearchLog):
         else:
             gathered = await gather(self.connection, query, keys, dim, 0, matching)
         self._sizes[query.scope.key] = gathered.stats.notes
+        self._scopes.load_in_background(query, keys, dim, notes)
         return gathered
+
+    async def _expired(self, query: Query) -> Sequence[str]:
+        """Return the notes that a query leaves out because they expired. They are few: a job deletes them soon."""
+        if query.filter.unexpired_at is None:
+            return ()
+        ((ids,),) = await self.connection.read(
+            "expired_ids", scope=query.scope.key, until=from_micros(query.filter.unexpired_at)
+        )
+        return cast("list[str]", ids)
 
     async def _dim(self, query: Query) -> int:
         dim = await self._dim_of(query.space)
@@ -188,7 +205,7 @@ class Neo4jStore(Neo4jNotes, Neo4jJobQueue, Neo4jSearchLog):
 
     async def _dim_of(self, space: int) -> int | None:
         if space not in self._dims:
-            self._dims = {space.id: space.dim for space in await self.spaces()}
+            await self.spaces()
         return self._dims.get(space)
 
     async def vectors(self, scope: Scope, notes: Sequence[str], space: int) -> dict[str, Floats]:
@@ -206,7 +223,9 @@ class Neo4jStore(Neo4jNotes, Neo4jJobQueue, Neo4jSearchLog):
     # vector sets ----------------------------------------------------------------------------------------------
 
     async def spaces(self) -> list[VectorSet]:
-        return await spaces.spaces(self.connection)
+        sets = await spaces.spaces(self.connection)
+        self._dims = {space.id: space.dim for space in sets}
+        return sets
 
     async def add_space(self, name: str, dim: int, fingerprint: str, recipe: str) -> VectorSet:
         return await spaces.add(self.connection, name, dim, fingerprint, recipe)

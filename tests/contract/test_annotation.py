@@ -359,7 +359,10 @@ def test_a_refused_api_key_is_one_clear_error_and_retry_jobs_resumes(url: Any, s
         assert all(annotated(memory, ids))
 
 
-def test_jobs_wait_when_the_budget_is_spent(url: Any, server: ModelServer) -> None:
+def test_jobs_wait_when_the_budget_is_spent(url: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two minutes before midnight, `flush` would wait for the next day.
+    later = datetime.now(timezone.utc) + timedelta(hours=12)
+    monkeypatch.setattr(budget, "next_midnight", lambda: later)
     with Memory(url, llm=model(server), budget=Budget(calls=1), annotator=LiteLLMAnnotator("lean", batch=3)) as memory:
         ids = memory.add_many([turn | {"session": "a"} for turn in LIFE[:6]])
         memory.flush(timeout=TIMEOUT)  # does not wait for the next day

@@ -60,6 +60,31 @@ def test_current_only_excludes_superseded_notes(memory: Memory) -> None:
     assert old in {hit.note.id for hit in memory.search(WHERE, current_only=True)}
 
 
+@pytest.mark.parametrize(
+    ("former", "latter", "now", "before"),
+    [
+        ("I live in Leeds.", "I moved from Leeds to Bristol.", "Where do I live?", "Where did I use to live?"),
+        ("I drive a Golf.", "I sold the Golf and bought a Volvo.", "Which car do I drive?", ""),
+        (
+            "I work at Acme and I'm allergic to nuts.",
+            "I quit Acme and joined Globex.",
+            "Where do I work?",
+            "Where did I work before?",
+        ),
+        ("I work at Acme.", "I quit Acme and joined Globex.", "Where do I work now?", "Where did I work before?"),
+    ],
+)
+def test_each_time_has_its_answer(memory: Memory, former: str, latter: str, now: str, before: str) -> None:
+    """Also if only the older statement is understood as one: what replaces it answers instead of it."""
+    for content, day in ((former, "2025-01-14"), (latter, "2025-06-21")):
+        memory.add(content, role="user", session=day, occurred_at=day)
+    memory.flush()
+    assert search_texts(memory, now) == [latter, former]
+    if before:
+        dated = f"{before.replace('use to ', '').removesuffix('?').removesuffix(' before')} in January 2025?"
+        assert search_texts(memory, before) == search_texts(memory, dated) == [former, latter]
+
+
 ABOUT_ME = "I live in Porto with my wife Ana, I work at Apple as a designer and I'm allergic to nuts."
 
 

@@ -173,7 +173,7 @@ def test_invalid_feedback_raises(memory: Memory) -> None:
         memory.feedback("s_nothing", [a])
     with pytest.raises(NotFound):
         memory.feedback(search, [a], scope=BOB)
-    with pytest.raises(InvalidInput, match=f"{other_note}: not among the notes that search {search} found"):
+    with pytest.raises(InvalidInput, match=f"{other_note} is not a hit of search {search}"):
         memory.feedback(search, [a, other_note])
     with pytest.raises(InvalidInput, match="outcome='fine'"):
         memory.feedback(search, [a], "fine")  # type: ignore[arg-type]

@@ -50,8 +50,11 @@ def test_revising_a_note_reads_its_history_once(memory: Memory, monkeypatch: pyt
             return getattr(store, name)
 
         async def histories(self, scope: Scope, ids: list[str]) -> Any:
+            raise AssertionError("the whole history was read")
+
+        async def recent(self, scope: Scope, ids: list[str]) -> Any:
             read.append([*ids])
-            return await store.histories(scope, ids)
+            return await store.recent(scope, ids)
 
     store = remembering._store
     id = memory.add("The counter is at 1.", id="counter", wait=True)

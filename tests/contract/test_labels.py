@@ -61,9 +61,17 @@ def test_messages_become_events_in_order(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("message", "error"),
     [("hi", r"messages\[1\] must be a dict"), ({"role": "boss", "content": "hi"}, "has the role 'boss'"),
-     ({"role": "user", "content": 3}, "has the content 3"), ({"role": "assistant", "content": None}, "is empty")],
+     ({"role": "user", "content": 3}, "content of type int"), ({"role": "assistant", "content": None}, "is empty"),
+     ({"role": "user", "text": "hi"}, r"messages\[1\] has the field 'text': name it content"),
+     ({"role": "user", "content": "hi", "date": "2024-05-01"}, "'date': name it occurred_at"),
+     ({"role": "user", "content": "hi", "ocurred_at": "2024-05-01"}, "'ocurred_at': name it occurred_at")],
 )  # fmt: skip
 def test_a_faulty_message_stores_nothing(memory: Memory, message: Any, error: str) -> None:
     with pytest.raises(InvalidInput, match=error):
         memory.add_messages([{"role": "user", "content": "hello"}, message])
     assert memory.list().notes == ()
+
+
+def test_a_misspelt_option_of_a_context_is_named(memory: Memory) -> None:
+    with pytest.raises(TypeError, match="'max_token': did you mean max_tokens"):
+        memory.context("Is it raining?", max_token=100)

@@ -41,7 +41,7 @@ def test_a_models_answer_sets_no_reserved_tag(url: Any) -> None:
     def answer(request: dict[str, Any]) -> str:
         answered = json.loads(reply(request))
         for item in (*answered.get("notes", ()), *answered.get("changes", ())):
-            item |= {"tags": [*sorted(RESERVED_TAGS), "Pinned", "metal"], "kind": "procedural"}
+            item |= {"tags": ["metal", "Pinned", *sorted(RESERVED_TAGS)], "kind": "procedural"}  # the first six count
             item |= {"facts": [f"Gold costs little. {HASHTAGS}"]} if "id" in item else {}
         return json.dumps(answered | ({"summary": f"Of gold. {HASHTAGS}"} if "notes" in answered else {}))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.contract.support import LIFE, picture, search_texts
 from zettel import Memory, Scope, ZettelError
-from zettel.errors import NotFound
+from zettel.errors import InvalidInput, NotFound
 from zettel.testing.reference_store import ReferenceStore
 
 pytestmark = [pytest.mark.over_http, pytest.mark.every_release]
@@ -21,7 +21,6 @@ ODD = [
     Scope(tenant="acme/ann"),
     Scope(user="ann", agent="acme"),
     Scope(user="None"),
-    Scope(user=""),
     Scope(user="a' OR '1'='1"),
     Scope(user="Åsa\u0301 你好 🦉"),
 ]
@@ -38,6 +37,15 @@ def test_similar_names_are_separate_scopes(memory: Memory) -> None:
                 with pytest.raises(NotFound):
                     memory.get(id, scope=scope)
     assert search_texts(memory, "What is the code?") == []
+
+
+@pytest.mark.parametrize("part", ["tenant", "user", "agent"])
+def test_a_scope_with_an_empty_name_takes_no_events(memory: Memory, part: str) -> None:
+    scope = Scope(**{part: ""})
+    with pytest.raises(InvalidInput, match=f"the {part} of the scope is empty: write a name, or leave {part}= out"):
+        memory.add("Snow fell.", scope=scope)
+    assert memory.list(scope=scope).notes == ()
+    assert memory.scopes() == []
 
 
 def test_statistics_come_from_the_scope_alone(memory: Memory) -> None:

@@ -243,7 +243,7 @@ class TestTarget:
                 memory.import_transcript(exported)
 
     def test_several_scopes_cannot_share_one_name(self, saved_file: Path, url: Any) -> None:
-        with Memory(url) as memory, pytest.raises(InvalidInput, match="holds 2 scopes"):
+        with Memory(url) as memory, pytest.raises(InvalidInput, match="contains 2 scopes"):
             memory.import_transcript(saved_file, scope=BOB)
 
     def test_an_occupied_scope_refuses_the_whole_file(self, saved_file: Path, url: Any) -> None:

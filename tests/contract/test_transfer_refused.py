@@ -47,10 +47,10 @@ class TestDamagedFile:
             assert memory.scopes() == []
 
     def test_a_later_version_is_refused(self, exported: Path, url: Any, tmp_path: Path) -> None:
-        header = b'{"zettel":{"version":3,"colour":"blue"}'
+        header = b'{"zettel":{"version":4,"colour":"blue"}'
         line = header + b',"crc":"%08x"}\n' % zlib.crc32(header)
         (tmp_path / "new.zettel").write_bytes(line + records(exported))
-        with Memory(url) as memory, pytest.raises(BadRecord, match=r"new\.zettel:1: version 3 .*newer than version 2"):
+        with Memory(url) as memory, pytest.raises(BadRecord, match=r"new\.zettel:1: version 4 .*newer than version 3"):
             memory.import_transcript(tmp_path / "new.zettel")
 
     @pytest.mark.parametrize(

@@ -167,8 +167,10 @@ def test_a_tool_returns_errors(memory: Memory) -> None:
     add = memory_tools(memory)[0]
     result = asyncio.run(add.run_async(args={"txt": "x"}, tool_context=Context()))  # type: ignore[arg-type]
     assert "add_memory does not take 'txt'" in result["error"]
+    deleting = {tool.name for tool in memory_tools(memory, allow_delete=True)}
+    assert deleting - {tool.name for tool in memory_tools(memory)} == {"delete_memory"}
     assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
-        "search_memories", "query_memories", "get_memory", "memory_history"
+        "search_memories", "query_memories", "get_memory", "get_entity", "memory_history"
     ]  # fmt: skip
 
 

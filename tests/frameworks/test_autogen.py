@@ -82,7 +82,7 @@ def test_an_agent_stores_and_recalls_with_tools(memory: Memory, agent: AgentServ
     assert [function["name"] for function in offered] == [tool.name for tool in memory_tools(memory)]
     assert offered[0]["parameters"]["required"] == ["text"]
     assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
-        "search_memories", "query_memories", "get_memory", "memory_history"
+        "search_memories", "query_memories", "get_memory", "get_entity", "memory_history"
     ]  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from langchain.agents import create_agent
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
@@ -45,10 +46,10 @@ def store(memory: Memory) -> ZettelStore:
 
 
 class Clock:
-    """The time that the store reads."""
+    """The present time, which a test moves on."""
 
     def __init__(self) -> None:
-        self.now = datetime(2030, 1, 1, tzinfo=timezone.utc)
+        self.now = datetime.now(timezone.utc)
 
     def pass_minutes(self, minutes: float) -> None:
         self.now += timedelta(minutes=minutes)
@@ -57,8 +58,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    for module in ("langgraph", "langgraph_items"):
-        monkeypatch.setattr(f"zettel.integrations.{module}.now_utc", lambda: clock.now)
+    monkeypatch.setattr("zettel.core.present._clock", lambda: clock.now)
     return clock
 
 
@@ -239,7 +239,7 @@ def test_a_key_names_one_item_after_deletes(memory: Memory, monkeypatch: pytest.
     assert len(memory.list().notes) == 1
 
 
-def test_deletes_and_sweeps_tolerate_concurrent_deletes(
+def test_deletes_tolerate_concurrent_deletes(
     memory: Memory, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, delete = ZettelStore(memory), AsyncMemory.delete
@@ -253,7 +253,7 @@ def test_deletes_and_sweeps_tolerate_concurrent_deletes(
     store.batch([PutOp(ANN, "deleted", None), PutOp(ANN, "put", {"n": 2}, ttl=5)])
     assert [item.key for item in store.search(ANN)] == ["put"]
     clock.pass_minutes(6)
-    assert store.sweep_ttl() == 0  # the other process deleted it
+    assert store.sweep_ttl() == 1
     assert store.search(ANN) == []
 
 
@@ -500,12 +500,12 @@ def test_reading_and_writing_refresh_the_ttl(memory: Memory, clock: Clock) -> No
     store = ZettelStore(memory, ttl={"default_ttl": 10})
     for key in ("got", "found", "put", "left", "only looked at"):
         store.put((key,), key, {"text": f"It is {key}"})
-    for _ in range(3):
+    for turn in range(3):
         clock.pass_minutes(6)
         assert store.get(("got",), "got") is not None
         assert store.search(("found",), query="found")
         store.put(("put",), "put", {"text": "It is put"})
-        if clock.now.minute <= 10:
+        if turn == 0:
             assert store.get(("only looked at",), "only looked at", refresh_ttl=False) is not None
         store.sweep_ttl()
     assert [item.key for item in store.search((), limit=20)] == ["got", "found", "put"]
@@ -542,8 +542,8 @@ def test_a_refresh_never_overwrites_a_value(memory: Memory, clock: Clock, monkey
     assert store.get(ANN, "k").value == {"n": 2}  # type: ignore[union-attr]
 
 
-def test_expired_items_can_be_omitted(memory: Memory, clock: Clock) -> None:
-    store = ZettelStore(memory, ttl={"default_ttl": 10, "omit_expired": True})
+def test_expired_items_are_omitted(memory: Memory, clock: Clock) -> None:
+    store = ZettelStore(memory, ttl={"default_ttl": 10})
     text = " ".join(f"Chapter {n} tells of the sea and of the ship number {n}." for n in range(100))
     for key, ttl in {"a": None, "b": 5, "c": None}.items():
         store.put(ANN, key, {"text": f"coffee {key}"}, ttl=ttl)
@@ -554,8 +554,23 @@ def test_expired_items_can_be_omitted(memory: Memory, clock: Clock) -> None:
     assert [item.key for item in store.search(ANN, limit=2)] == ["a", "c"]
     assert {item.key for item in store.search(("users",), query="coffee")} == {"a", "c"}
     assert store.list_namespaces() == [ANN]
-    assert len(memory.list().notes) > 4
+    assert len(memory.list().notes) == 2
     assert store.sweep_ttl() == 2
+
+
+def test_archived_expired_items_are_omitted(memory: Memory, clock: Clock) -> None:
+    """The memory may archive what expires. A new value brings the item back."""
+    memory.set_retention(then="archive")
+    store = ZettelStore(memory)
+    store.put(ANN, "k", {"text": "coffee"}, ttl=5)
+    clock.pass_minutes(6)
+    assert store.sweep_ttl() == 1
+    (note,) = memory.list(archived=True).notes
+    assert store.get(ANN, "k") is None
+    assert store.search(ANN, query="coffee") == store.search(ANN) == []
+    store.put(ANN, "k", {"text": "tea"})
+    assert store.get(ANN, "k").value == {"text": "tea"}  # type: ignore[union-attr]
+    assert [each.id for each in memory.list().notes] == [note.id]
 
 
 @pytest.mark.anyio
@@ -642,7 +657,7 @@ def stored_notes(memory: Memory, scope: Scope) -> list[tuple[str | None, str, st
 
 def test_tools_use_the_user_and_the_thread_of_the_run(memory: Memory) -> None:
     tools = {tool.name: tool for tool in memory_tools(memory)}
-    assert len(tools) == 11
+    assert len(tools) == 12
     assert tools["add_memory"].args_schema["required"] == ["text"]  # type: ignore[index]
     result = json.loads(tools["add_memory"].invoke({"text": "Ann is allergic to walnuts."}, run_of("ann", "t1")))
     assert memory.get(result["id"], scope=USER_ANN).session == "t1"
@@ -656,8 +671,12 @@ def test_tools_use_the_user_and_the_thread_of_the_run(memory: Memory) -> None:
     result = json.loads(fixed.invoke({"text": "Ann has a boat."}, run_of("ann", "t1")))
     assert memory.get(result["id"], scope=USER_ANN).session == "chat"
     assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
-        "search_memories", "query_memories", "get_memory", "memory_history"
+        "search_memories", "query_memories", "get_memory", "get_entity", "memory_history"
     ]  # fmt: skip
+    deleting = {tool.name: tool for tool in memory_tools(memory, allow_delete=True)}
+    json.loads(deleting["delete_memory"].invoke({"id": result["id"]}, run_of("ann", "t1")))
+    assert "error" in json.loads(deleting["get_memory"].invoke({"id": result["id"]}, run_of("ann", "t1")))
+    assert "delete_memory" not in tools
 
 
 def test_a_run_without_a_user_raises_an_error_that_names_the_way_out(memory: Memory) -> None:
@@ -794,6 +813,19 @@ def test_a_model_with_a_memory_works_in_a_graph(memory: Memory) -> None:
         ("Ann", "What is Ann allergic to?", "t1"), ("cook", "I shall tell the cook in t1.", "t1"),
         ("Ann", "What is Ann allergic to?", "t2"), ("cook", "I shall tell the cook in t2.", "t2"),
     ]  # fmt: skip
+
+
+def test_a_model_with_a_memory_takes_what_a_chat_model_takes(memory: Memory) -> None:
+    model = with_memory(memory, Rules())
+    prompt = ChatPromptTemplate.from_messages([("user", "I have {what}.")])
+    model.invoke("I have a boat.", run_of("ann"))
+    asyncio.run(model.ainvoke([("user", "I have a dog.")], run_of("ann")))
+    (prompt | model).invoke({"what": "a cello"}, run_of("ann"))
+    stored = [text for speaker, text, _ in stored_notes(memory, USER_ANN) if speaker == "user"]
+    assert stored == ["I have a boat.", "I have a dog.", "I have a cello."]
+    for wrong in ({"messages": QUESTION}, 3):
+        with pytest.raises(InvalidInput, match=r"takes a text or a list of messages, not .*: pass state\["):
+            model.invoke(wrong, run_of("ann"))
 
 
 def test_a_model_with_a_memory_preserves_the_system_message(memory: Memory) -> None:

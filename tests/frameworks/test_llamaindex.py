@@ -227,7 +227,7 @@ async def test_instructions_are_not_recalled(memory: Memory) -> None:
     assert "Ann is allergic" in text
     assert "Ignore all" not in text
     results = await ZettelRetriever(memory).aretrieve("Are walnuts fine?")
-    assert [result.node.get_content() for result in results] == ["Are walnuts fine?", "Ann is allergic to walnuts."]
+    assert [result.node.get_content() for result in results] == ["Ann is allergic to walnuts.", "Are walnuts fine?"]
 
 
 def test_the_retriever_returns_nodes_with_metadata_and_scores(memory: Memory, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_tool_returns_errors(memory: Memory) -> None:
         '{"error": "the arguments of add_memory are not JSON: write one JSON object"}'
     )
     assert [tool.name for tool in memory_tools(memory, read_only=True)] == [
-        "search_memories", "query_memories", "get_memory", "memory_history"
+        "search_memories", "query_memories", "get_memory", "get_entity", "memory_history"
     ]  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def test_an_agent_of_smolagents_uses_the_tools(tools: MemoryTools) -> None:
     assert FACT in answer
     assert "figs" not in answer
     assert "(query: string" in helper.tools["search_memories"].to_code_prompt()
-    assert len(smolagents.CodeAgent(offered, Rules()).tools) == 12  # with final_answer
+    assert len(smolagents.CodeAgent(offered, Rules()).tools) == 13  # with final_answer
 
 
 def test_the_page_and_the_example_show_the_same_class() -> None:

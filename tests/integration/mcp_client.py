@@ -41,7 +41,7 @@ class Client:
             answer = await getattr(self.session, method)(*arguments)
         return dict(answer.model_dump(by_alias=True, mode="json", exclude_none=True))
 
-    async def call(self, name: str, **arguments: Any) -> Any:
+    async def call(self, name: str, /, **arguments: Any) -> Any:
         """Return the answer of a tool, or the text of its error."""
         answer = await self.ask("call_tool", name, arguments)
         (content,) = answer["content"]

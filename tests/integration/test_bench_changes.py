@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.described import described
 from tests.integration.command import Zettel
 from zettel.bench.changes import NOTES, QUESTIONS, REPLACES, place_of
 from zettel.model import Hit
@@ -64,6 +65,7 @@ def test_recorded_model_answers_decide_what_is_superseded(zettel: Zettel, folder
     result = zettel("bench", "changes", folder.name, "--model", f"{folder.name}/model", "--json", "-").json()
     row = dict(zip(result["columns"], result["rows"][0], strict=True))
     assert (row["today first"], row["as_of: before first"]) == (1.0, 1.0)
+    assert result["data"] == described(folder / QUESTIONS, folder / "harbour.jsonl", model / NOTES, model / REPLACES)
     assert "100.0% of the replaced facts were offered" in " ".join(result["notes"])
     (model / REPLACES).write_text('{"scope": "harbour"}\n')
     failed = zettel("bench", "changes", folder.name, "--model", f"{folder.name}/model")
@@ -84,24 +86,24 @@ def test_a_hit_based_on_both_statements_counts_for_neither() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "status", "message"),
     [
-        ({"now": "z"}, "'z'"),
-        ({"as_of": "soon"}, "as_of"),
-        ({"scope": "elsewhere"}, "elsewhere.jsonl"),
+        ({"now": "z"}, 2, "'z'"),
+        ({"as_of": "soon"}, 1, "as_of"),
+        ({"scope": "elsewhere"}, 2, "elsewhere.jsonl"),
     ],
 )
 def test_invalid_questions_are_one_line_errors(
-    zettel: Zettel, folder: Path, change: dict[str, str], message: str
+    zettel: Zettel, folder: Path, change: dict[str, str], status: int, message: str
 ) -> None:
     (folder / QUESTIONS).write_text(json.dumps(QUESTION | change) + "\n")
     result = zettel("bench", "changes", folder.name)
-    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+    assert (result.status, result.out, result.err.count("\n")) == (status, "", 1)
     assert message in result.err
 
 
 def test_a_folder_without_questions_is_an_error(zettel: Zettel, folder: Path) -> None:
     (folder / QUESTIONS).unlink()
     result = zettel("bench", "changes", folder.name)
-    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert (result.status, result.err.count("\n")) == (2, 1)
     assert QUESTIONS in result.err

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.described import described
 from zettel.bench import chats
 from zettel.bench.metrics import calibration_error
 from zettel.cli.app import run
@@ -120,7 +121,7 @@ def test_no_chat_is_one_clear_error(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "noise.json").write_text("{", encoding="utf-8")
     assert run(["bench", "beam", str(tmp_path / "noise.json")]) == 1
     assert "is not JSON" in capsys.readouterr().err
-    assert run(["bench", "beam", str(CHATS), "--chat", "nobody"]) == 1
+    assert run(["bench", "beam", str(CHATS), "--chat", "nobody"]) == 2
     assert "unknown chat 'nobody'" in capsys.readouterr().err
 
 
@@ -138,6 +139,10 @@ def test_the_benchmark_compares_with_baselines_per_kind(tmp_path: Path, capsys: 
         assert rows["zettel"][places] > max(rows["BM25"][places], rows["vectors"][places])
     assert rows["zettel"]["assistant @10"] >= 0.9
     assert rows["zettel"]["time @10"] > 0.6 > rows["vectors"]["time @10"]
+    assert -1 <= rows["zettel"]["tau @40"] <= 1
+    assert rows["asked"]["tau @40"] == 2
+    assert any("Kendall's tau of the order in which a search returns" in note for note in result["notes"])
+    assert result["data"] == described(*sorted(CHATS.glob("*.json")))
 
 
 def test_the_calibration_error_is_the_distance_of_chance_and_share() -> None:

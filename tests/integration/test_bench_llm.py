@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.described import described
 from tests.integration.command import Zettel
 from tests.integration.test_bench import CHECKOUT, TALK
 from zettel.bench import llm
@@ -36,7 +37,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     return ("bench", "llm", "talk.json", "--notes", "notes.jsonl")
 
 
-def test_the_table_contains_cost_recall_and_add_latency(zettel: Zettel, files: tuple[str, ...]) -> None:
+def test_the_table_contains_cost_recall_and_add_latency(
+    zettel: Zettel, files: tuple[str, ...], tmp_path: Path
+) -> None:
     result: dict[str, Any] = zettel(*files, "--conversation", "pond", "--json", "-").json()
     assert result["columns"] == ["measured", "no model", "default", "lean", "damaged", "unit"]
     rows = {row[0]: row[1:-1] for row in result["rows"]}
@@ -50,13 +53,14 @@ def test_the_table_contains_cost_recall_and_add_latency(zettel: Zettel, files: t
     assert all(value > 0 for name in ("add p50", "add p95") for value in rows[name][:2])
     assert rows["add p95 ÷ without"][0] == 1.0
     assert result["ran_on"]["conversation"] == "pond"
+    assert result["data"] == described(tmp_path / "talk.json", tmp_path / "notes.jsonl")
     assert result["machine"]["packages"]["litellm"]
 
 
 def test_notes_of_another_conversation_are_refused(zettel: Zettel, files: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "notes.jsonl").write_text(json.dumps(NOTES[0] | {"id": "D9:9"}))
     result = zettel(*files)
-    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
     assert "no note of this conversation" in result.err
 
 
@@ -65,5 +69,5 @@ def test_several_conversations_require_the_conversation_option(
 ) -> None:
     (tmp_path / "talk.json").write_text(json.dumps([*TALK, TALK[0] | {"sample_id": "lake"}]))
     result = zettel(*files)
-    assert (result.status, result.out) == (1, "")
+    assert (result.status, result.out) == (2, "")
     assert "--conversation" in result.err

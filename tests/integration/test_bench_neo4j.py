@@ -41,6 +41,8 @@ def small_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neo4j_writes, "WARM_UPS", 0)
     monkeypatch.setattr(neo4j_writes, "ROUNDS", 1)
     monkeypatch.setattr(neo4j, "QUESTIONS", 10)
+    monkeypatch.setattr(neo4j, "UNCACHED_QUESTIONS", 3)
+    monkeypatch.setattr(neo4j, "PROCESSES", 1)
     monkeypatch.setattr(neo4j, "SEARCHES_BEFORE", 3)
     monkeypatch.setattr(neo4j, "ROUNDS", 1)
     monkeypatch.setattr(neo4j, "ADDED_TO", 20)
@@ -66,6 +68,9 @@ def test_a_server_is_compared_with_bare_cypher_and_the_embedded_store(zettel: Ze
             assert ratio == pytest.approx(measured / baseline, rel=0.1, abs=0.02), name
     for size in (30, 90):
         assert {f"search p50, {size}", f"search p95, {size}", f"- candidates p50, {size}"} <= rows.keys()
+        for search in ("new process", "warm"):
+            assert rows[f"first search, {search}, {size}"][1] == rows[f"search p50, {size}"][0]
+            assert rows[f"first search, {search}, {size}"][-2:] == ["ms", "cached"]
     for where in ("one scope", "a scope each"):
         assert rows[f"add p50, 2 writers, {where}"][0] <= rows[f"add p95, 2 writers, {where}"][0]
     assert rows["search p50, 90 ÷ 30"][-2] == "times"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.described import described
 from tests.integration.command import Zettel
 from zettel.bench.overview import read
 
@@ -42,6 +43,7 @@ def test_each_part_has_a_row(zettel: Zettel, tmp_path: Path) -> None:
     assert (row["part"], row["questions"], row["insight first"], row["covered"]) == ("fit", 3, 1.0, 1.0)
     assert row["F1 chats"] == 1.0
     assert row["F1 talks"] is None
+    assert result["data"] == described(tmp_path / "labels" / "labels.json", tmp_path / "chat.json")
 
 
 def test_unknown_topics_are_refused(zettel: Zettel, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.described import described
 from tests.integration.command import Zettel
 from zettel.bench.poison import CHATTER, read
 
@@ -28,6 +29,7 @@ def test_every_attack_has_a_row(zettel: Zettel, tmp_path: Path, options: tuple[s
     assert rows["none"]["poison first"] == rows["none"]["poison unmarked in context"] == 0.0
     assert rows["all attacks"]["truths superseded"] == 0.0
     assert any("language model answered" in note for note in result["notes"]) is bool(options)
+    assert result["data"] == described(tmp_path / "one.jsonl", tmp_path / CHATTER)
 
 
 def test_a_damaged_line_is_named(zettel: Zettel, tmp_path: Path) -> None:

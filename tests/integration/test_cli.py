@@ -214,7 +214,7 @@ class TestImporting:
         assert zettel("import", "both.json", "--conversation", "lake", "--json").json()["added"] == 1
         assert zettel("import", "both.json", "--json").json()["added"] == 1
         result = zettel("import", "both.json", "--conversation", "sea")
-        assert (result.status, "'sea'" in result.err) == (1, True)
+        assert (result.status, "'sea'" in result.err) == (2, True)
 
     def test_an_export_can_be_imported_again(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
@@ -319,7 +319,7 @@ class TestNotes:
         env = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONIOENCODING": "utf-8"}  # strict, as in most terminals
         command = [sys.executable, "-c", MAIN, "add", "-"]
         result = subprocess.run(command, cwd=tmp_path, env=env, input=b"caf\xe9", capture_output=True)
-        assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (1, b"", 1)
+        assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (2, b"", 1)
         assert result.stderr.startswith(b"zettel: stdin is not utf-8 (byte 4,")
         assert list(tmp_path.iterdir()) == []
 
@@ -382,7 +382,7 @@ class TestNotes:
         zettel("add", "Snow fell.")
         result = zettel("revert", *wrong)
         assert (result.status, result.out, result.err.count("\n"), "--effects-of NOTE" in result.err) == (
-            1,
+            2,
             "",
             1,
             True,
@@ -426,12 +426,12 @@ class TestNotes:
         zettel("import", chat)
         result = zettel("delete", "--source", "elsewhere/chat.txt", "--yes")
         assert (result.status, result.out) == (1, "")
-        assert "this scope has no notes of the source elsewhere/chat.txt" in result.err
+        assert "'elsewhere/chat.txt' is not in the sources of the default scope" in result.err
         assert zettel("delete", "--source", "./chat.txt", "--yes").out == "5 notes deleted\n"
 
     def test_an_invalid_time_is_an_error(self, zettel: Zettel) -> None:
         result = zettel("add", "x", "--at", "tomorrow")
-        assert (result.status, result.err.count("\n")) == (1, 1)
+        assert (result.status, result.err.count("\n")) == (2, 1)
         assert "occurred_at: 'tomorrow' is not a time: use ISO 8601 such as 2024-05-01T09:00Z" in result.err
 
 
@@ -505,7 +505,7 @@ class TestUpkeep:
     def test_the_error_names_an_invalid_period(self, zettel: Zettel, period: str) -> None:
         zettel("add", "Snow fell.")
         result = zettel("worker", "--once", f"--every={period}")
-        assert (result.status, result.err.count("\n"), repr(period) in result.err) == (1, 1, True)
+        assert (result.status, result.err.count("\n"), repr(period) in result.err) == (2, 1, True)
 
     def test_search_works_after_reembed(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
@@ -525,21 +525,21 @@ class TestMistakes:
             (["search"], 2, "QUESTION"),
             (["nosuch"], 2, "nosuch"),
             (["search", "x", "-k", "many"], 2, "-k"),
-            (["import", "missing.json"], 1, "missing.json"),
-            (["import", ".", "--format", "slack"], 1, ". contains no transcript of the format slack"),
-            (["import", "prose.rst"], 1, ", plain, zettel"),
+            (["import", "missing.json"], 2, "missing.json"),
+            (["import", ".", "--format", "slack"], 2, ". contains no transcript of the format slack"),
+            (["import", "prose.rst"], 2, ", plain, zettel"),
             (["import", "cut.json"], 1, "cut.json:1:"),
-            (["import", "prose.md", "--format", "telex"], 1, "'telex'"),
-            (["delete"], 1, "--session"),
+            (["import", "prose.md", "--format", "telex"], 2, "'telex'"),
+            (["delete"], 2, "--session"),
             (["export", "--format", "csv"], 2, "jsonl"),
-            (["bench", "2wiki", "missing"], 1, "missing"),
+            (["bench", "multihop", "missing"], 2, "missing"),
             (["bench", "locomo", "cut.json"], 1, "cut.json:1:"),
             (["stats", "--store", "prose.md"], 1, "prose.md"),
             (["search", "x", "--store", "prose.md"], 1, "prose.md is not a zettel store"),
             (["add", "x", "--store", "."], 1, "is a folder"),
             (["add", "x", "--store", "missing/a.db"], 1, "no folder"),
-            (["demo", "--out", "."], 1, "is a folder"),
-            (["demo", "--out", "missing/a.html"], 1, "the folder missing does not exist"),
+            (["demo", "--out", "."], 2, "is a folder"),
+            (["demo", "--out", "missing/a.html"], 2, "the folder missing does not exist"),
         ],
     )
     def test_errors_without_a_store(
@@ -558,35 +558,36 @@ class TestMistakes:
         assert arguments[0] == "import" or {path.name for path in tmp_path.iterdir()} == before
 
     @pytest.mark.parametrize(
-        ("arguments", "error_text"),
+        ("arguments", "status", "error_text"),
         [
-            (["search", ""], "question"),
-            (["search", "   "], "question"),
-            (["search", "x", "-k", "0"], "k=0"),
-            (["search", "x", "-k", "-3"], "k=-3"),
-            (["search", "x", "--as-of", "soon"], "soon"),
-            (["links", "n_missing"], "n_missing"),
-            (["export", "."], "is a folder"),
-            (["export", "missing/a.jsonl"], "the folder missing does not exist"),
-            (["search", "x", "--kind", "dream"], "dream"),
-            (["search", "x", "--meta", "loose"], "NAME=VALUE"),
-            (["search", "x", "--meta", "team=a", "--meta", "team=b"], "team already has a value"),
-            (["add", "x", "--meta", "team=a", "--meta", "team=b"], "team already has a value"),
-            (["import", "x", "--map-user", "Bob=Robert", "--map-user", "Bob=Rob"], "Bob already has a value"),
-            (["context", "x", "--max-tokens", "0"], "max_tokens"),
-            (["add", ""], "is empty"),
-            (["add", "x", "--at", "soon"], "occurred_at"),
-            (["show", "n_missing"], "n_missing"),
-            (["history", "n_missing"], "n_missing"),
-            (["revert", "n_missing", "1"], "n_missing"),
-            (["delete", "n_missing", "--yes"], "n_missing"),
-            (["search", "x", "--embedder", "./nowhere"], "nowhere"),
+            (["search", ""], 2, "question"),
+            (["search", "   "], 2, "question"),
+            (["search", "x", "-k", "0"], 2, "k=0"),
+            (["search", "x", "-k", "-3"], 2, "k=-3"),
+            (["search", "x", "--as-of", "soon"], 2, "soon"),
+            (["links", "n_missing"], 1, "n_missing"),
+            (["export", "."], 2, "is a folder"),
+            (["export", "missing/a.jsonl"], 2, "the folder missing does not exist"),
+            (["search", "x", "--kind", "dream"], 2, "dream"),
+            (["search", "x", "--meta", "loose"], 2, "NAME=VALUE"),
+            (["search", "x", "--meta", "team=a", "--meta", "team=b"], 2, "team already has a value"),
+            (["add", "x", "--meta", "team=a", "--meta", "team=b"], 2, "team already has a value"),
+            (["import", "x", "--map-user", "Bob=Robert", "--map-user", "Bob=Rob"], 2, "Bob already has a value"),
+            (["context", "x", "--max-tokens", "0"], 2, "max_tokens"),
+            (["add", ""], 2, "is empty"),
+            (["add", "x", "--at", "soon"], 2, "occurred_at"),
+            (["search", "x", "--usr", "ann"], 2, "--user"),
+            (["show", "n_missing"], 1, "n_missing"),
+            (["history", "n_missing"], 1, "n_missing"),
+            (["revert", "n_missing", "1"], 1, "n_missing"),
+            (["delete", "n_missing", "--yes"], 1, "n_missing"),
+            (["search", "x", "--embedder", "./nowhere"], 1, "nowhere"),
         ],
     )
-    def test_errors_with_a_store(self, zettel: Zettel, arguments: list[str], error_text: str) -> None:
+    def test_errors_with_a_store(self, zettel: Zettel, arguments: list[str], status: int, error_text: str) -> None:
         zettel("add", "Snow fell.")
         result = zettel(*arguments)
-        assert (result.status, result.out) == (1, "")
+        assert (result.status, result.out) == (status, "")
         assert error_text.casefold() in result.err.casefold()
         assert result.err.count("\n") == 1
 
@@ -601,7 +602,28 @@ class TestMistakes:
     def test_a_known_id_with_other_content_is_an_error(self, zettel: Zettel) -> None:
         zettel("add", "Snow fell.", "--id", "1")
         result = zettel("add", "Rain fell.", "--id", "1")
-        assert (result.status, result.err.count("\n")) == (1, 1)
+        assert (result.status, result.err.count("\n"), "--on-conflict" in result.err) == (1, 1, True)
+        assert zettel("add", "Rain fell.", "--id", "1", "--on-conflict", "revise").status == 0
+
+    def test_an_unknown_format_suggests_the_name(self, zettel: Zettel, chat: str) -> None:
+        for name, suggested in (("obsidian", "markdown"), ("whatsap", "whatsapp")):
+            result = zettel("import", chat, "--format", name)
+            assert (result.status, f"did you mean {suggested}?" in result.err) == (2, True), result.err
+
+    def test_an_id_of_another_scope_names_its_options(self, zettel: Zettel) -> None:
+        of_ann = zettel("add", "Snow fell.", "--user", "ann b").out.strip()
+        of_nobody = zettel("add", "Rain fell.").out.strip()
+        for command in (["show"], ["links"], ["delete", "--yes"]):
+            result = zettel(*command, of_ann)
+            assert (result.status, result.err.count("\n")) == (1, 1)
+            assert "it is in user='ann b'; pass --user 'ann b'" in result.err
+        assert "it is in the default scope; leave out" in zettel("show", of_nobody, "--user", "ann b").err
+        assert "run a search" in zettel("show", "n_0", "--user", "ann b").err
+
+    def test_a_list_has_one_line_per_note(self, zettel: Zettel) -> None:
+        zettel("add", "Snow fell.\n\nThen it melted.")
+        for command in ("list", "query"):
+            assert "Snow fell. Then it melted." in zettel(command).out
 
     def test_export_ends_when_its_reader_closes(self, tmp_path: Path) -> None:
         lines = [json.dumps({"content": f"Boat {n}.", "id": str(n)}) for n in range(2_000)]

@@ -24,7 +24,7 @@ def test_a_note_can_be_archived_and_restored(zettel: Zettel) -> None:
     assert zettel("unarchive", id, "--json").json()[0]["archived"] is False
     assert zettel("search", "astrolabe", "--json").json()[0]["note"]["id"] == id
     result = zettel("unarchive", id)
-    assert (result.status, result.err) == (1, f"zettel: {id} is not in the archive\n")
+    assert (result.status, result.err) == (2, f"zettel: {id} is not in the archive\n")
 
 
 def test_a_flagged_note_can_be_quarantined_and_released(zettel: Zettel, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_notes_of_an_untrusted_file_wait_for_review(zettel: Zettel, tmp_path: Pa
     assert zettel("review").out.startswith(line)
     assert zettel("confirm", second["id"]).out == f"{second['id']} is confirmed\n"
     assert second["id"] not in zettel("review").out
-    assert zettel("confirm", second["id"]).status == 1
+    assert zettel("confirm", second["id"]).status == 2
     assert "mail.txt:2, import:mail.txt" in " ".join(zettel("show", second["id"]).out.split())
     changed = "import:mail.txt is {}; 2 notes changed\n"
     assert zettel("quarantine", "--principal", "import:mail.txt").out == changed.format("quarantined")
@@ -74,7 +74,7 @@ def test_new_notes_do_not_decay(zettel: Zettel) -> None:
     zettel("add", "The astrolabe is behind the clock.")
     assert json.loads(zettel("evolve", "--decay", "90d", "--json").out)["archived"] == 0
     result = zettel("evolve", "--decay", "soon")
-    assert result.status == 1
+    assert result.status == 2
     assert "--decay 'soon': expected a number" in result.err
     result = zettel("evolve", "--decay", "9999999d")
     assert result.err == "zettel: --decay '9999999d': expected no more than 36500d\n"

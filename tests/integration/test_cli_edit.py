@@ -25,18 +25,18 @@ def test_a_note_is_listed_edited_and_linked(zettel: Zettel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "status", "message"),
     [
-        (["edit", "n_0"], "n_0"),
-        (["list", "--filter", "[1]"], "--filter must be a JSON object"),
-        (["list", "--filter", "{"], "--filter is not JSON"),
-        (["list", "--filter", '{"a": {"b": 1}}'], "unknown operator 'b'"),
+        (["edit", "n_0"], 1, "n_0"),
+        (["list", "--filter", "[1]"], 2, "--filter must be a JSON object"),
+        (["list", "--filter", "{"], 2, "--filter is not JSON"),
+        (["list", "--filter", '{"a": {"b": 1}}'], 2, "unknown operator 'b'"),
     ],
 )
-def test_wrong_input_is_a_one_line_error(zettel: Zettel, arguments: list[str], message: str) -> None:
+def test_wrong_input_is_a_one_line_error(zettel: Zettel, arguments: list[str], status: int, message: str) -> None:
     zettel("add", "The Heron is red.")
     failed = zettel(*arguments)
-    assert (failed.status, failed.out, failed.err.count("\n")) == (1, "", 1)
+    assert (failed.status, failed.out, failed.err.count("\n")) == (status, "", 1)
     assert message in failed.err
 
 

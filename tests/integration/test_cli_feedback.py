@@ -30,12 +30,12 @@ def test_feedback_is_recorded_by_search_id(zettel: Zettel) -> None:
 def test_invalid_feedback_is_a_one_line_error(zettel: Zettel) -> None:
     id = zettel("add", "The red boat is moored in Oslo.", "--json").json()["id"]
     (hit,) = zettel("search", "Where is the boat?", "--json").json()
-    for arguments, message in (
-        (["s_nothing", id], "is not in the log of searches"),
-        ([hit["search_id"], "n_nothing"], "n_nothing: not among the notes that search"),
-        ([hit["search_id"], id, "--outcome", "fine"], "say success or failure"),
+    for arguments, status, message in (
+        (["s_nothing", id], 1, "is not in the log of searches"),
+        ([hit["search_id"], "n_nothing"], 2, "n_nothing is not a hit of search"),
+        ([hit["search_id"], id, "--outcome", "fine"], 2, "use success or failure"),
     ):
         result = zettel("feedback", *arguments)
-        assert result.status == 1
+        assert result.status == status
         assert message in result.err
         assert result.err.count("\n") == 1

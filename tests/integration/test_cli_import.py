@@ -40,8 +40,8 @@ ENTRIES = [
 """A chat as WhatsApp exports it."""
 
 
-def check_refused(result: CommandResult, *expected: str) -> None:
-    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1), result
+def check_refused(result: CommandResult, *expected: str, status: int = 2) -> None:
+    assert (result.status, result.out, result.err.count("\n")) == (status, "", 1), result
     for text in expected:
         assert text in result.err
 
@@ -286,7 +286,7 @@ class TestTablesAndZones:
         assert (result.status, report["added"], report["rejected_records"][0]["file"]) == (1, 1, "a.csv")
         assert "unknown column 'Said'" in report["rejected_records"][0]["reason"]
         result = zettel("import", "a.csv", "--column", "content=Said")
-        check_refused(result, "a.csv: unknown column 'Said'")
+        check_refused(result, "a.csv: unknown column 'Said'", status=1)
 
 
 class TestChats:
@@ -419,7 +419,7 @@ class TestRejected:
 
     def test_an_unwritable_file_fails_before_the_import(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "chat.txt").write_text(CHAT)
-        assert zettel("import", "chat.txt", "--rejected", "missing/bad.jsonl").status == 1
+        assert zettel("import", "chat.txt", "--rejected", "missing/bad.jsonl").status == 2
         assert not (tmp_path / "zettel.db").exists()
 
     def test_neither_the_transcript_nor_a_store_is_overwritten(self, zettel: Zettel, tmp_path: Path) -> None:
@@ -475,3 +475,11 @@ def test_a_large_import_uses_a_worker_process(zettel: Zettel, exports: Path, mon
         assert (json.loads(report.out)["added"], sum(job_counts)) == (6, jobs)
     assert zettel("jobs", "--json", "--store", "a.db").json() == []
     check_refused(zettel("import", "exports", "--runner", "dask"), "unknown runner 'dask'", "process")
+
+
+def test_memories_of_several_users_of_mem0_suggest_scopes(zettel: Zettel, tmp_path: Path) -> None:
+    memory = {"memory": "Rows on Tuesdays", "created_at": "2024-03-02T09:00Z"}
+    dump = {"results": [memory | {"id": user, "user_id": user} for user in ("edda", "tomas")]}
+    (tmp_path / "all.json").write_text(json.dumps(dump))
+    assert "several users or agents (edda, tomas) in one scope: --scope-by user" in zettel("import", "all.json").err
+    assert zettel("import", "all.json", "--scope-by", "user").err == ""

@@ -170,20 +170,20 @@ class TestBudget:
         self, zettel: Zettel, chat: str, tmp_path: Path, budget: str, error_text: str
     ) -> None:
         result = zettel("import", chat, "--llm", MODEL, "--budget", budget, "--yes")
-        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
         assert error_text in result.err
         assert not (tmp_path / "zettel.db").exists()
 
     def test_an_invalid_budget_is_an_error_without_model_calls(self, zettel: Zettel) -> None:
         zettel("add", "The door is green.")
         result = zettel("search", "door", "--budget", "a=1")
-        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
         assert "unknown limit 'a'" in result.err
         assert zettel("search", "door", "--budget", "usd=1").status == 0
 
     def test_a_budget_requires_a_model(self, zettel: Zettel, chat: str) -> None:
         result = zettel("import", chat, "--budget", "calls=3")
-        assert (result.status, result.err.count("\n")) == (1, 1)
+        assert (result.status, result.err.count("\n")) == (2, 1)
         assert "--llm" in result.err
 
 

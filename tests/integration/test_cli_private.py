@@ -52,7 +52,7 @@ def private_words(*files: Path) -> list[str]:
 
 
 def check_refused(result: CommandResult, *messages: str) -> None:
-    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1), result
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1), result
     for message in messages:
         assert message in result.err
 

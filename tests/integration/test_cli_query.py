@@ -45,5 +45,5 @@ def test_session_prints_its_last_turns(filled: Zettel) -> None:
 
 def test_wrong_options_are_one_line(filled: Zettel) -> None:
     wrong = filled("query", "--by", "mood")
-    assert (wrong.status, wrong.err.count("\n")) == (1, 1)
+    assert (wrong.status, wrong.err.count("\n")) == (2, 1)
     assert "group_by='mood' is not a field" in wrong.err

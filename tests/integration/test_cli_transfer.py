@@ -66,8 +66,8 @@ class TestTransfers:
 class TestRefusals:
     """Errors are one line with a remedy, and change nothing."""
 
-    def check_refused(self, result: CommandResult, *expected: str) -> None:
-        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+    def check_refused(self, result: CommandResult, *expected: str, status: int = 2) -> None:
+        assert (result.status, result.out, result.err.count("\n")) == (status, "", 1)
         for text in expected:
             assert text in result.err
 
@@ -82,17 +82,18 @@ class TestRefusals:
         zettel("export", "--format", "zettel", "ann.zettel")
         lines = (tmp_path / "ann.zettel").read_bytes().splitlines(keepends=True)
         (tmp_path / "cut.zettel").write_bytes(b"".join(lines[:4]))
-        self.check_refused(zettel("import", "cut.zettel", "--store", "new.db"), "cut.zettel:4: the file is truncated")
+        result = zettel("import", "cut.zettel", "--store", "new.db")
+        self.check_refused(result, "cut.zettel:4: the file is truncated", status=1)
         assert not (tmp_path / "new.db").exists()
 
     def test_a_damaged_line_is_an_error(self, zettel: Zettel, edited_id: str, tmp_path: Path) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
         content = (tmp_path / "ann.zettel").read_bytes()
         (tmp_path / "bad.zettel").write_bytes(content.replace(b"harbour", b"hXrbour", 1))
-        self.check_refused(zettel("import", "bad.zettel", "--user", "eve"), "bad.zettel:4: the line is damaged")
-        self.check_refused(
-            zettel("import", "--format", "zettel", "-", "--user", "eve", stdin=content[:-9]), "-:", "truncated in this"
-        )
+        result = zettel("import", "bad.zettel", "--user", "eve")
+        self.check_refused(result, "bad.zettel:4: the line is damaged", status=1)
+        result = zettel("import", "--format", "zettel", "-", "--user", "eve", stdin=content[:-9])
+        self.check_refused(result, "-:", "truncated in this", status=1)
 
     def test_conversation_is_refused_for_a_whole_memory(self, zettel: Zettel, edited_id: str) -> None:
         zettel("export", "--format", "zettel", "ann.zettel")
@@ -134,7 +135,7 @@ class TestGuessing:
     def test_the_error_describes_the_file(self, zettel: Zettel, tmp_path: Path, content: str, error_text: str) -> None:
         (tmp_path / "file.json").write_text(content)
         result = zettel("import", "file.json")
-        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
         assert f"file.json {error_text}" in result.err
         assert "one of locomo, " in result.err
         assert ", plain, zettel" in result.err

@@ -71,6 +71,25 @@ def test_the_cost_of_a_delete_is_independent_of_waiting_jobs(tmp_path: Path) -> 
     assert run(steps(5_000)) < run(steps(0)) + 20
 
 
+def test_the_cost_of_finding_events_is_independent_of_the_scope(tmp_path: Path) -> None:
+    async def steps(others: int) -> int:
+        """Return the tens of SQLite steps to find one session, and the versions of one event."""
+        async with opened(tmp_path / f"{others}.db", fast_writes=True) as store:
+            writer = await StoreWriter(store).begin()
+            for number in range(others):
+                await writer.add(f"Heron number {number}.")
+            event = (await writer.add("The last heron.", session="late")).replace("n_", "e_")
+            counted: list[None] = []
+            assert store._connections is not None
+            with store._connections.read() as sql:
+                sql.set_progress_handler(lambda: counted.append(None), 10)
+            assert await store.events_from(ANN, None, "late", 10) == (event,)
+            assert await store.events_like(ANN, [event]) == (event,)
+            return len(counted)
+
+    assert run(steps(300)) < run(steps(0)) + 20
+
+
 def test_the_purge_of_a_dropped_scope_is_completed_by_another_process(tmp_path: Path) -> None:
     """The pending purge survives the deletion of the scope's jobs, a reader, and the end of a process."""
     chosen = random.Random(3)

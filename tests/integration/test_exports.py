@@ -131,7 +131,7 @@ def test_exports_use_constant_memory(tmp_path: Path) -> None:
 
 
 class TestCommand:
-    def check_refused(self, result: CommandResult, expected: str, status: int = 1) -> None:
+    def check_refused(self, result: CommandResult, expected: str, status: int = 2) -> None:
         assert (result.status, result.out, result.err.count("\n")) == (status, "", 1), result
         assert expected in result.err
 
@@ -172,7 +172,7 @@ class TestCommand:
         self.check_refused(zettel("export", "--format", "markdown", "file"), "file is a file")
         self.check_refused(zettel("export", "--format", "markdown", "gone/vault"), "the folder gone does not exist")
         self.check_refused(zettel("export", "--format", "graphml", "."), "is a folder")
-        self.check_refused(zettel("export", "--format", "gexf", "a"), "jsonl, markdown, graphml, zettel", 2)
+        self.check_refused(zettel("export", "--format", "gexf", "a"), "jsonl, markdown, graphml, zettel")
         self.check_refused(zettel("export", "zettel.db"), "zettel.db is a database")
         self.check_refused(zettel("export", "a", "--include", "terms"), "jsonl cannot include 'terms'")
         assert zettel("doctor").status == 0

@@ -81,8 +81,8 @@ async def test_tools_resources_and_prompts_work_over_every_transport(transport: 
 async def check_tools(client: Client, fact: str) -> None:
     listed = (await client.ask("list_tools"))["tools"]
     assert [tool["name"] for tool in listed] == [
-        "add_memory", "search_memories", "query_memories", "get_memory", "update_memory", "archive_memory",
-        "restore_memory", "link_memories", "unlink_memories", "memory_history",
+        "add_memory", "search_memories", "query_memories", "get_memory", "get_entity", "update_memory",
+        "archive_memory", "restore_memory", "link_memories", "unlink_memories", "memory_history",
         "report_usefulness",
     ]  # fmt: skip
     for tool in listed:
@@ -113,7 +113,7 @@ async def check_tools(client: Client, fact: str) -> None:
     assert "unknown tool 'cypher'" in await client.call("cypher", query="MATCH (n) RETURN n")
 
 
-READING = {"search_memories", "query_memories", "get_memory", "memory_history"}
+READING = {"search_memories", "query_memories", "get_memory", "get_entity", "memory_history"}
 
 
 async def check_resources(client: Client) -> None:
@@ -214,7 +214,8 @@ async def test_a_server_deletes_for_good_only_if_the_user_allows_it(store: Path)
         assert [name for name, tool in tools.items() if tool["annotations"]["destructiveHint"]] == ["delete_memory"]
         id = (await client.call("add_memory", text="The cello is sold."))["id"]
         assert await client.call("delete_memory", id=id) == {"deleted": 1}
-        assert await client.call("get_memory", id=id) == f"{id!r} is not in user='ann': run a search to see valid ids"
+        answer = await client.call("get_memory", id=id)
+        assert answer.startswith(f"{id!r} is not in user='ann': pass the scope of its note")
 
 
 async def test_two_scopes_never_show_each_other(tmp_path: Path, soak_scale: Callable[[int], int]) -> None:
@@ -237,6 +238,7 @@ async def test_two_scopes_never_show_each_other(tmp_path: Path, soak_scale: Call
                     ("search_memories", {"query": "Whose boat is it?", "archived": True}),
                     ("get_memory", {"id": id}),
                     ("memory_history", {"id": id}),
+                    ("get_entity", {"name": marks[user]}),
                     ("update_memory", {"id": id, "text": f"{marks[user]} sold it, number {n}."}),
                     ("link_memories", {"source": id, "target": chance.choice(all_ids or ["n_0"]), "reason": "x"}),
                     ("archive_memory", {"id": id}),
@@ -382,13 +384,13 @@ def test_loopback_hosts_are_accepted(host: str) -> None:
 
 
 def test_command_line_errors_are_one_line(zettel: Zettel, monkeypatch: pytest.MonkeyPatch) -> None:
-    for arguments, error_text in [
-        (["--http", "--host", "0.0.0.0"], "no authentication"),
-        (["--port", "8000"], "require --http"),
-        (["--read-only"], "there is no store"),
+    for arguments, status, error_text in [
+        (["--http", "--host", "0.0.0.0"], 2, "no authentication"),
+        (["--port", "8000"], 2, "require --http"),
+        (["--read-only"], 1, "there is no store"),
     ]:
         result = zettel("mcp", *arguments)
-        assert (result.status, result.out, result.err.count("\n")) == (1, "", 1)
+        assert (result.status, result.out, result.err.count("\n")) == (status, "", 1)
         assert error_text in result.err
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
     result = zettel("mcp")

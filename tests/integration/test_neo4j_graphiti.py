@@ -64,7 +64,7 @@ def test_a_server_without_a_graphiti_graph_is_an_error(
     monkeypatch.setenv("NEO4J_USERNAME", server.auth[0])
     monkeypatch.setenv("NEO4J_PASSWORD", server.auth[1])
     result = zettel("import", "--format", "graphiti", server.url)
-    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert (result.status, result.err.count("\n")) == (2, 1)
     assert "contains no Graphiti graph" in result.err
 
 
@@ -74,7 +74,7 @@ def test_addresses_are_parsed_and_invalid_ones_are_errors(zettel: Zettel) -> Non
     with pytest.raises(InvalidInput, match="is not a Neo4j server"):
         address_of("https://h/graph")
     result = zettel("import", "neo4j://127.0.0.1:1")
-    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert (result.status, result.err.count("\n")) == (2, 1)
     assert "pass --format graphiti" in result.err
     result = zettel("import", "neo4j://127.0.0.1:1", "--format", "graphiti")
     assert (result.status, result.err.count("\n")) == (1, 1)

@@ -70,7 +70,7 @@ def test_a_server_can_be_started_stopped_and_restarted(folder: Path, capsys: pyt
     ), "the password is shown once and stored nowhere"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     failed = run_command("up", "--bolt-port", "1")
-    assert (failed["exit"], failed["err"].count("\n")) == (1, 1)
+    assert (failed["exit"], failed["err"].count("\n")) == (2, 1)
     assert "with another version or other ports" in failed["err"]
     assert run_command("status")["process"] == first["process"]
     assert run_command("down")["ended"] is True

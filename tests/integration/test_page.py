@@ -171,6 +171,7 @@ def test_a_hit_shows_an_explanation_that_adds_up_to_its_score(site: Site, open_p
     assert [mark.lower() for mark in first.locator(".says mark").all_text_contents()] == ["mended", "kettle"]
     first.locator("summary").click()
     explanation = first.locator(".why")
+    explanation.locator(".sum > b").first.wait_for()  # the page asks the server for it
     names, sums = (explanation.locator(f".sum > {part}").all_text_contents() for part in ("span:first-child", "b"))
     parts = dict(zip(names, sums, strict=True))
     assert {"meaning", "words"} <= parts.keys()
@@ -317,6 +318,15 @@ def test_conflicting_notes_are_shown_side_by_side(site: Site, open_page: PageOpe
     assert "both say when it begins" in page.inner_text(".pair")
 
 
+def test_entities_open_in_their_place(site: Site, open_page: PageOpener) -> None:
+    page = open_page("#/entities")
+    page.click("[data-entity=Ann] summary")
+    page.wait_for_selector("[data-entity=Ann] h3:text('Timeline')")
+    assert "Ann moved on to Bergen." in page.inner_text("[data-entity=Ann]")
+    page.click("[data-entity=Ann] button:text('Oslo')")
+    page.wait_for_selector("[data-entity=Oslo][open] h3:text('Timeline')")
+
+
 def test_a_failed_job_can_be_retried_and_costs_are_shown(site: Site, open_page: PageOpener) -> None:
     page = open_page("#/jobs", scope=CLEO)
     assert "EmbedderError: nobody answers" in page.inner_text(".job.failed")
@@ -369,7 +379,7 @@ def test_the_page_fits_a_narrow_screen(site: Site, open_page: PageOpener) -> Non
     assert page.evaluate("document.getElementById('note').scrollWidth") <= NARROW["width"]
     page.tap("#note .close")
     page.wait_for_selector("#note", state="hidden")
-    for view in ("review", "conflicts", "quarantine", "jobs", "cost"):
+    for view in ("review", "conflicts", "quarantine", "jobs", "entities", "cost"):
         page.evaluate("view => { location.hash = `#/${view}`; }", view)
         page.wait_for_selector("#other h1")
         assert page.evaluate(fits), view
@@ -381,7 +391,7 @@ def test_html_in_notes_is_shown_as_text(site: Site, open_page: PageOpener) -> No
     assert page.inner_text("#note .zettel .says") == HTML
     search(page, "<h1>kettle</h1> bold")
     assert HTML in page.locator(f"[data-note={site.ids['html']}] .says").text_content()
-    for view in ("review", "conflicts", "quarantine", "jobs", "cost"):
+    for view in ("review", "conflicts", "quarantine", "jobs", "entities", "cost"):
         page.evaluate("view => { location.hash = `#/${view}`; }", view)
         page.wait_for_selector("#other h1")
     assert page.title() == "Cost · zettel"

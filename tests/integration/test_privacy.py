@@ -67,6 +67,11 @@ def decide(memory: Memory, keep: str, over: str, reason: str) -> None:
     memory.resolve(keep, over, reason=reason)
 
 
+def name_ann(memory: Memory) -> Memory:
+    memory.add("I met Ann Berg at the pier.")
+    return memory
+
+
 DOORS: dict[str, Door] = {
     "add": lambda memory, text, _: memory.add(text),
     "add_many": lambda memory, text, _: memory.add_many([{"content": text}]),
@@ -87,6 +92,9 @@ DOORS: dict[str, Door] = {
     "reason of a link": lambda memory, text, note: memory.link(note, memory.add("A pier."), reason=text),
     "reason of a decision": lambda memory, text, note: decide(memory, note, memory.add("It is not."), text),
     "reason of a quarantine": lambda memory, text, _: memory.quarantine(memory.add("A reef."), text),
+    "name of an entity": lambda memory, text, _: name_ann(memory).merge_entities("Ann Berg", text),
+    "reason of a merge": lambda memory, text, _: name_ann(memory).merge_entities("Ann Berg", "Annie", reason=text),
+    "reason of a split": lambda memory, text, _: name_ann(memory).split_entity("Ann Berg", "Ida", reason=text),
     "scope": lambda memory, text, _: memory.add("A boat.", scope=Scope(user=text)),
 }
 
@@ -112,7 +120,8 @@ def test_no_way_in_stores_a_secret(door: str, mode: Any, store: Path, caplog: py
 def test_every_operation_is_known_here() -> None:
     """A new operation that writes text needs a door above, or its name here."""
     assert {name for name in vars(write) if isinstance(getattr(write, name), FunctionType)} & OPERATIONS.keys() == {
-        "add_many_report", "add_fact", "update", "link", "resolve", "quarantine",  # with a text: tested here
+        "add_many_report", "add_fact", "merge_entities", "split_entity", "update", "link", "resolve",  # with a text
+        "quarantine",  # with a text, too
         "archive", "delete", "delete_scope", "release", "revert", "revert_effects", "unarchive", "unlink", "confirm",
     }  # fmt: skip
 
@@ -286,7 +295,7 @@ class TestCommandLine:
     def test_an_unknown_mode_is_refused(self, zettel: Zettel, store: Path) -> None:
         done = zettel("add", "a", "--store", str(store), "--privacy", "hide")
         assert (done.status, done.err) == (
-            1, "zettel: privacy='hide' is unknown: use off, report, redact, block\n",
+            2, "zettel: privacy='hide' is unknown: use off, report, redact, block\n",
         )  # fmt: skip
 
 

@@ -119,7 +119,7 @@ def test_unsupported_calls_raise_clear_errors(server: Served) -> None:
         for session, reason in (("\ud800", "surrogates not allowed"), ("x" * 100_000, "too long")):
             with pytest.raises(InvalidInput, match=f"cannot be part of a URL: .*{reason}"):
                 memory.list(session=session)
-        with pytest.raises(InvalidInput, match="path=None is not a path: name a file or a folder"):
+        with pytest.raises(InvalidInput, match="path must be a path, not NoneType: name a file or a folder"):
             memory.import_transcript(None)  # type: ignore[arg-type]
         with pytest.raises(PermissionDenied, match="does not open user='other'"):
             memory.search("Where?", scope=Scope(user="other"))
@@ -280,7 +280,7 @@ def test_the_command_line_uses_a_server(server: Served, zettel: Zettel, monkeypa
     errors = {("serve", "--port", "0"): "is already a server", ("keys", "list"): "is a server: manage its keys"}
     for command, error_text in errors.items():
         result = zettel(*command)
-        assert (result.status, result.err.count("\n"), error_text in result.err) == (1, 1, True)
+        assert (result.status, result.err.count("\n"), error_text in result.err) == (2, 1, True)
     monkeypatch.setenv("ZETTEL_KEY", "zk_wrong")
     result = zettel("stats")
     assert (result.status, result.err.count("\n")) == (1, 1)

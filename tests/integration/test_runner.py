@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from tests.contract.support import picture
 from tests.integration.test_workers import events
 from tests.integration.watched import Watched
-from zettel import Memory, Scope
+from zettel import AsyncMemory, Memory, Scope
 from zettel.core import follow_ups as queue
 from zettel.errors import JobFailed, RunnerUnavailable
 from zettel.jobs.work import Work
@@ -124,3 +125,37 @@ def test_reembed_works_with_a_runner(tmp_path: Path) -> None:
         assert memory.reembed() == 9
         memory.add("Snow fell.", wait=True)
         assert memory.check() == []
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_close_ends_the_jobs(tmp_path: Path) -> None:
+    class Hanging(Threads):
+        is_closed = False
+
+        async def do(self, jobs: Sequence[Job]) -> Evolved:
+            started.set()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        async def close(self) -> None:
+            self.is_closed = True
+
+    async def use() -> None:
+        async with AsyncMemory(tmp_path / "m.db", runner=runner) as memory:
+            await memory.add("Snow fell.")
+            await started.wait()
+            closing.set()
+
+    started, closing, runner = asyncio.Event(), asyncio.Event(), Hanging()
+    others = asyncio.all_tasks()
+    using = asyncio.create_task(use())
+    await closing.wait()
+    await asyncio.sleep(0.05)  # the close waits a second for the batch
+    using.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await using
+    assert runner.is_closed
+    assert asyncio.all_tasks() == others
+    with Memory(tmp_path / "m.db") as memory:
+        memory.flush()
+        assert memory.jobs() == []

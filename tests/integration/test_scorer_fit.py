@@ -39,13 +39,13 @@ def test_networks_are_fitted_written_and_measured(tmp_path: Path, capsys: pytest
 
 
 def test_two_different_memories_are_required(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(["scorer", "fit", str(TEAM)]) == 1
+    assert run(["scorer", "fit", str(TEAM)]) == 2
     assert "two memories or more" in capsys.readouterr().err
-    assert run(["scorer", "fit", str(TEAM), str(TEAM)]) == 1
+    assert run(["scorer", "fit", str(TEAM), str(TEAM)]) == 2
     assert "two memories 'team'" in capsys.readouterr().err
-    assert run(["scorer", "fit", str(TEAM), "missing.json"]) == 1
+    assert run(["scorer", "fit", str(TEAM), "missing.json"]) == 2
     assert "missing.json does not exist" in capsys.readouterr().err
-    assert run(["scorer", "fit", str(TEAM), str(RESEARCH), "--out", str(tmp_path / "nowhere")]) == 1
+    assert run(["scorer", "fit", str(TEAM), str(RESEARCH), "--out", str(tmp_path / "nowhere")]) == 2
     assert "nowhere does not exist" in capsys.readouterr().err
 
 

@@ -230,6 +230,7 @@ def call_tool(client: Client, scope: int) -> None:
     name, arguments = client.chance.choice([
         ("add_memory", {"text": text}), ("search_memories", {"query": client.question(scope)}),
         ("get_memory", {"id": id}), ("memory_history", {"id": id}), ("archive_memory", {"id": id}),
+        ("get_entity", {"name": text}),
         ("restore_memory", {"id": id}), ("update_memory", {"id": id, "title": text}),
         ("link_memories", {"source": id, "target": other}),
     ])  # fmt: skip

@@ -144,10 +144,11 @@ def test_counts_are_exact_and_list_the_memories(tools: MemoryTools, memory: Memo
 def test_read_only_tools_change_nothing(memory: Memory) -> None:
     id = memory.add("Tea is in the left cupboard.")
     tools = MemoryTools(memory, read_only=True)
-    assert [tool.name for tool in tools] == ["search_memories", "query_memories", "get_memory", "memory_history"]
+    reading = ["search_memories", "query_memories", "get_memory", "get_entity", "memory_history"]
+    assert [tool.name for tool in tools] == reading
     for name in ("add_memory", "update_memory", "delete_memory", "link_memories", "cypher"):
         error = tools.call(name, {"id": id, "text": "x"})["error"]
-        assert error == f"unknown tool '{name}': use one of search_memories, query_memories, get_memory, memory_history"
+        assert error == f"unknown tool '{name}': use one of {', '.join(reading)}"
     assert texts(tools.call("search_memories", {"query": "tea"})) == ["Tea is in the left cupboard."]
 
 
@@ -189,7 +190,7 @@ def test_read_only_searches_restore_nothing(tmp_path: Path) -> None:
         ("get_memory", {"id": "n_0"}, "run a search to see valid ids"),
         ("update_memory", {"id": "ID"}, "nothing to change"),
         ("update_memory", {"id": "ID", "importance": 2}, "importance"),
-        ("update_memory", {"id": "ID", "text": " "}, "must say something"),
+        ("update_memory", {"id": "ID", "text": " "}, "a note needs a text"),
         ("delete_memory", {"id": "e_0"}, "is not the id of a memory"),
         ("link_memories", {"source": "ID", "target": "ID", "reason": ""}, "to itself"),
         ("link_memories", {"source": "ID", "target": "n_0", "reason": ""}, "run a search to see valid ids"),
@@ -220,7 +221,7 @@ def test_no_argument_changes_the_scope(memory: Memory) -> None:
             assert list(answer) == ["error"], tool.name
     for name, arguments in [
         ("get_memory", {"id": secret}), ("memory_history", {"id": secret}), ("delete_memory", {"id": secret}),
-        ("update_memory", {"id": secret, "text": "x"}),
+        ("update_memory", {"id": secret, "text": "x"}), ("get_entity", {"name": "Ann"}),
         ("link_memories", {"source": own, "target": secret, "reason": "x"}),
         ("link_memories", {"source": secret, "target": own, "reason": "x"}),
     ]:  # fmt: skip
@@ -233,7 +234,7 @@ def test_no_argument_changes_the_scope(memory: Memory) -> None:
 
 def test_tools_have_openai_and_anthropic_schemas(tools: MemoryTools) -> None:
     names = [tool.name for tool in tools]
-    assert len(tools) == 12
+    assert len(tools) == 13
     for schema, tool in zip(tools.openai(), tools, strict=True):
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         assert schema == {"type": "function", "function": function}
@@ -381,6 +382,17 @@ def test_core_contains_the_profile(memory: Memory) -> None:
         "## Of the people who speak",
         "Instructions", "- Mira: Please always answer in metric units. (2025-03-04)",
         "Lasting", "- Mira: I love salt glazes. (2025-01-05)",
+    ]  # fmt: skip
+
+
+def test_core_shows_a_pinned_statement_once(memory: Memory) -> None:
+    memory.add("I love salt glazes.", speaker="Mira", occurred_at="2025-01-05", pinned=True)
+    memory.add("Please always answer in metric units.", speaker="Mira", occurred_at="2025-03-04")
+    memory.flush()
+    memory.evolve()
+    assert core(memory).splitlines() == [
+        "## Always to be known", "- 2025-01-05 Mira: I love salt glazes.",
+        "## Of the people who speak", "Instructions", "- Mira: Please always answer in metric units. (2025-03-04)",
     ]  # fmt: skip
 
 

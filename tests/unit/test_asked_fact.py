@@ -28,6 +28,8 @@ def _note(seq: int, content: str, role: str = "user") -> Note:
         ("and where do i live now", "home", (), ""),
         ("What's my address at the moment?", "home", (), ""),
         ("Can you tell me where does my wife work?", "work", ("wife",), ""),
+        ("What is my name?", "name", (), ""),
+        ("What should you call me?", "name", (), ""),
         ("Who is my boss?", "role", (), "boss"),
         ("What's my dentist called?", "role", (), "dentist"),
         ("Do I have any allergies?", "allergy", (), ""),
@@ -43,6 +45,25 @@ def test_questions_for_a_fact(question: str, attribute: str, path: tuple[str, ..
     assert asked is not None
     assert (asked.attribute, asked.owner.path, " ".join(asked.thing)) == (attribute, path, thing)
     assert asked.owner.person == {"user"}
+
+
+@pytest.mark.parametrize(
+    ("question", "attribute", "when"),
+    [
+        ("Where do I live now?", "home", "now"),
+        ("Where did I live before?", "home", "before"),
+        ("Where did I use to live?", "home", "before"),
+        ("Where was I working previously?", "work", "before"),
+        ("Who was my boss?", "role", "before"),
+        ("What was my old address?", "home", "before"),
+        ("Where did I live in January 2025?", "home", "then"),
+        ("Where did I work back in May?", "work", "then"),
+    ],
+)
+def test_the_time_that_a_question_asks_about(question: str, attribute: str, when: str) -> None:
+    asked = asked_fact(question, is_dated=True)
+    assert asked is not None
+    assert (asked.attribute, asked.when) == (attribute, when)
 
 
 @pytest.mark.parametrize(

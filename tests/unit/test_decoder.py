@@ -328,7 +328,7 @@ def test_the_shipped_decoder_ranks_notes() -> None:
         memory.add_many(
             [
                 {"content": "Ida painted the boat house.", "speaker": "Ida", "session": "s"},
-                {"content": "What did you do with the red paint?", "speaker": "Nils", "session": "s"},
+                {"content": "What did you do with the red paint and the brush?", "speaker": "Nils", "session": "s"},
                 {"content": "Nothing yet, it is under the bench.", "speaker": "Ida", "session": "s"},
             ],
             wait=True,

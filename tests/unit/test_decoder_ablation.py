@@ -147,5 +147,5 @@ def test_invalid_comparisons_raise(tmp_path: Path) -> None:
 
 def test_command_line_reports_unknown_variants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = talks(tmp_path, "a")
-    assert run(["scorer", "ablate", str(path), "--only", "luck"]) == 1
+    assert run(["scorer", "ablate", str(path), "--only", "luck"]) == 2
     assert "unknown variant 'luck'" in capsys.readouterr().err

@@ -156,7 +156,7 @@ def test_command_writes_all_queries(tmp_path: Path, capsys: pytest.CaptureFixtur
     ],
 )
 def test_command_reports_errors(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explore", *arguments]) == 1
+    assert run(["explore", *arguments]) == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert message in output.err

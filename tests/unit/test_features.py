@@ -85,9 +85,11 @@ def test_time_counts_from_start_to_before_the_end() -> None:
 
 
 def test_equal_values_have_equal_ranks_and_low_ones_none() -> None:
-    ranks = features.reciprocal_rank(np.array([0.2, 0.9, 0.2, -1.0, 0.5], np.float32))
+    values = np.array([0.2, 0.9, 0.2, -1.0, 0.5], np.float32)
+    ranks = features.TopValues(values).reciprocal_rank(values)
     assert ranks.tolist() == pytest.approx([3 / 5, 1.0, 3 / 5, 0.0, 3 / 4])
-    many = features.reciprocal_rank(np.arange(1.0, 300.0, dtype=np.float32))
+    values = np.arange(1.0, 300.0, dtype=np.float32)
+    many = features.TopValues(values).reciprocal_rank(values)
     assert np.count_nonzero(many) == features.TOP
 
 
@@ -109,16 +111,16 @@ def test_words_that_only_name_a_time_weigh_little() -> None:
     may = 19_843 * 86_400_000_000 + 1
     tiny = Tiny([Row("A cello.", role="user", at=may), Row("In May.", role="user", at=may)])
     question = tiny.ask("What about the cello in May 2024?", today=may)
-    inputs = features.FeatureInputs(question, tiny.about(question), np.arange(2))
-    by_token = dict(zip(question.tokens, inputs.plain, strict=True))
+    inputs = features.FeatureInputs([(question, tiny.about(question))])
+    by_token = dict(zip(question.tokens, inputs.tokens[0].plain, strict=True))
     assert by_token["may"] == pytest.approx(features.TIME_TOKEN * by_token["cello"])
-    assert inputs.plain.sum() == pytest.approx(1.0)
+    assert inputs.tokens[0].plain.sum() == pytest.approx(1.0)
 
 
 def test_features_have_the_declared_shapes_and_groups() -> None:
     tiny = Tiny([Row("a b c", role="user"), Row("", speaker="Bob", session="s", role="assistant")])
     question = tiny.ask("Did Bob suggest b?", vector=[1.0])
-    table = features.feature_table(question, tiny.about(question), np.arange(2))
+    table = features.feature_table(question, tiny.about(question))
     assert table.notes.shape == (2, len(features.NOTE_FEATURES))
     assert table.values.shape == (2, len(features.FEATURE_NAMES))
     assert np.isfinite(table.values).all()

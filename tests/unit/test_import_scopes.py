@@ -64,6 +64,11 @@ class TestRule:
         assert owner_of(Event(content="Hm.", speaker=" "), "user", "chat") is None
         assert owner_of(Event(content="Hm.", speaker="Ann"), None, "chat") is None
 
+    def test_memories_of_mem0_s_agents_belong_to_their_user(self) -> None:
+        metadata: dict[str, Any] = {"was": "mem0 memory", "user_id": "edda", "role": "assistant"}
+        assert owner_of(Event(content="Hm.", speaker="cook", metadata=metadata), "user", "dump") == "edda"
+        assert owner_of(Event(content="Hm.", speaker="Ann", metadata=metadata | {"role": "user"}), "user", "d") == "Ann"
+
     def test_scope_by_channel_is_the_channel(self) -> None:
         channel = {"server": "Boats", "channel": "yard"}
         assert owner_of(Event(content="Hm.", session="t", metadata=channel), "channel", "chat") == "Boats/yard"

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from zettel.cli import common
-from zettel.cli.benchmark_output import bands
+from zettel.cli.benchmark_output import _cell, bands
 from zettel.cli.hits import path_text
 from zettel.cli.layout import heading, labelled, paragraph
 from zettel.model import Step
@@ -82,3 +82,9 @@ def test_wide_tables_repeat_the_first_column() -> None:
     assert bands([10, 5, 5, 5], 25) == [[0, 1, 2, 3]]
     assert bands([10, 5, 5, 5], 20) == [[0, 1, 2], [0, 3]]
     assert bands([10, 50, 5], 20) == [[0, 1], [0, 2]], "a column wider than the terminal has its own band"
+
+
+def test_small_values_of_a_benchmark_are_not_printed_as_zero() -> None:
+    assert [_cell(value) for value in (0.0001, 0.0, 0.0312, 1.0, 31.55, None, 760)] == [
+        "0.0001", "0.000", "0.031", "1.000", "31.6", "", "760",
+    ]  # fmt: skip

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+from math import log2
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.bench.metrics import QuestionResult, auroc, events_at, overlap, read_evidence, recall, summarize
+from zettel.bench.beam import _order
+from zettel.bench.longmemeval import _measures
+from zettel.bench.metrics import (
+    QuestionResult,
+    auroc,
+    events_at,
+    kendall_tau,
+    ndcg,
+    overlap,
+    ranking,
+    read_evidence,
+    recall,
+    recall_all,
+    recall_any,
+    reciprocal_rank,
+    summarize,
+)
 
 KNOWN = {"D1:1", "D8:6", "D9:17", "D11:26", "D30:5"}
 
@@ -121,3 +140,79 @@ def test_overlap_is_the_mean_share_of_the_longer_list() -> None:
 def test_questions_without_hits_on_both_sides_are_skipped() -> None:
     assert overlap([["a"], []], [["a"], []]) == 1.0
     assert overlap([[]], [[]]) == 1.0
+
+
+def test_a_ranking_has_each_event_once() -> None:
+    assert ranking([["a"], ["b", "a"], ["b"], ["c"]]) == ["a", "b", "c"]
+    assert ranking([]) == []
+
+
+def test_measures_of_a_ranking_by_hand() -> None:
+    ranked, needed = ["x", "a", "y", "b"], {"a", "b"}
+    assert [recall_any(ranked, needed, k) for k in (1, 2, 4)] == [0, 1, 1]
+    assert [recall_all(ranked, needed, k) for k in (1, 2, 3, 4)] == [0, 0, 0, 1]
+    assert ndcg(ranked, needed, 4) == pytest.approx((1 + 0.5) / (1 + 1)), "rank 2 counts 1, rank 4 counts 1/log2(4)"
+    assert ndcg(ranked, needed, 1) == 0.0
+    assert ndcg(["a", "b", "c"], {"a", "b", "c"}, 3) == 1.0
+    assert ndcg(["a", "x", "c"], {"a", "c"}, 3) == pytest.approx((1 + 1 / log2(3)) / 2)
+    assert (reciprocal_rank(ranked, needed), reciprocal_rank(["x"], needed)) == (0.5, 0.0)
+
+
+@given(
+    st.permutations("abcdef").flatmap(lambda order: st.integers(0, 6).map(lambda cut: order[:cut])),
+    st.sets(st.sampled_from("abcdef"), min_size=1),
+    st.integers(1, 7),
+)
+def test_measures_of_a_ranking_agree_with_brute_force(ranked: list[str], needed: set[str], k: int) -> None:
+    found = [id in needed for id in ranked[:k]]
+    assert recall_any(ranked, needed, k) == any(found)
+    assert recall_all(ranked, needed, k) == (sum(found) == len(needed))
+
+    def gain(order: tuple[str, ...]) -> float:
+        relevant = [float(id in needed) for id in order[:k]]
+        return relevant[0] + sum(value / log2(rank) for rank, value in enumerate(relevant[1:], start=2))
+
+    best = max(gain(order) for order in permutations("abcdef"))
+    padded = (*ranked, *"------")
+    assert ndcg(ranked, needed, k) == pytest.approx(gain(padded) / best)
+    assert 0 <= ndcg(ranked, needed, k) <= 1 + 1e-12
+
+
+TURNS = [f"q/s{session}/{turn}" for session in range(4) for turn in range(3)]
+
+
+@given(st.permutations(TURNS), st.sets(st.sampled_from(TURNS), min_size=1), st.integers(1, 5))
+def test_sessions_of_turns_agree_with_longmemevals_extended_k(ranked: list[str], needed: set[str], k: int) -> None:
+    """LongMemEval takes more turns until they have k sessions, then asks whether these have the needed ones."""
+    result = QuestionResult("single-session-user", frozenset(needed), [[turn] for turn in ranked])
+    places = k
+    while places <= len(ranked) and len({turn.split("/")[1] for turn in ranked[:places]}) < k:
+        places += 1
+    found = {turn.split("/")[1] for turn in ranked[:places]}
+    wanted = {turn.split("/")[1] for turn in needed}
+    measures = _measures("session", [k])
+    assert measures[f"session any@{k}"](result) == bool(found & wanted)
+    assert measures[f"session all@{k}"](result) == (wanted <= found)
+    order = list(dict.fromkeys(turn.split("/")[1] for turn in ranked))
+    assert measures["session MRR"](result) == 1 / min(order.index(session) + 1 for session in wanted)
+    assert _measures("turn", [k])[f"turn all@{k}"](result) == (needed <= set(ranked[:k]))
+
+
+def test_kendalls_tau_counts_pairs_in_order() -> None:
+    assert kendall_tau([1, 2, 3, 4]) == 1.0
+    assert kendall_tau([4, 3, 2, 1]) == -1.0
+    assert kendall_tau([2, 1, 3]) == pytest.approx(1 / 3)
+    assert kendall_tau([7]) is None
+    assert kendall_tau([]) is None
+    mean = [kendall_tau(places) for places in permutations(range(5))]
+    assert sum(tau for tau in mean if tau is not None) == pytest.approx(0.0), "0 for chance"
+
+
+def test_only_found_evidence_of_questions_about_an_order_has_a_tau() -> None:
+    tau = _order(3)
+    needed = frozenset({"2", "10", "11"})
+    hits = [["10"], ["5"], ["2"], ["11"]]
+    assert tau(QuestionResult("event_ordering", needed, hits)) == -1.0, "10 before 2; 11 is beyond the places"
+    assert tau(QuestionResult("order", needed, hits[1:])) == 1.0
+    assert tau(QuestionResult("order", needed, hits[:2])) is None
+    assert tau(QuestionResult("fact", needed, hits)) is None

@@ -111,6 +111,16 @@ class TestMem0:
         assert allergic.external_id is not None
         assert list(rejected) == ["4"]
 
+    def test_a_memory_expires_after_its_day(self, tmp_path: Path) -> None:
+        memory = {"memory": "Rows.", "created_at": "2024-03-02T09:00Z", "user_id": "edda"}
+        dates = ["2090-05-01", "2090-05-01T10:00:00Z", None, "soon"]
+        dump = [memory | {"id": str(n), "expiration_date": date} for n, date in enumerate(dates)]
+        events, rejected = split_records(mem0, dumped(tmp_path, dump))
+        assert [event.expires_at for event in events] == [
+            datetime(2090, 5, 2, tzinfo=CET), datetime(2090, 5, 1, 10, tzinfo=timezone.utc), None, None,
+        ]  # fmt: skip
+        assert (events[0].metadata["expiration_date"], rejected) == ("2090-05-01", {})
+
     def test_pages_of_memories_are_read(self, tmp_path: Path) -> None:
         (event,), rejected = split_records(mem0, SAMPLES / "mem0-page.json")
         assert (event.content, event.speaker, rejected) == ("Rows on Tuesdays", "edda", {})

@@ -27,6 +27,18 @@ def test_tokens_are_counted_by_script() -> None:
     assert estimate_tokens("東京 abc") == 3
 
 
+def test_filler_does_not_replace_a_better_hit_that_is_too_long() -> None:
+    hits = [
+        hit("I moved to Bristol.", 3),
+        hit("I live in Leeds and work as a night nurse. " * 3, 1),
+        hit("We like it there.", 4),
+        hit("Nice to meet you!", 2),
+    ]
+    scores = (0.8, 0.4, 0.3, 0.02)
+    hits = [each.model_copy(update={"score": score}) for each, score in zip(hits, scores, strict=True)]
+    assert pack(hits, 25) == "- I moved to Bristol.\n- We like it there."
+
+
 def test_hits_are_in_time_order_under_dated_headings() -> None:
     hits = [
         hit("It rained.", 3, speaker="Bob", session="s2", occurred_at=NOON.replace(day=2)),

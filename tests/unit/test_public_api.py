@@ -43,9 +43,9 @@ def test_methods_have_an_operation_and_a_route(name: str) -> None:
 
 def test_the_server_answers_every_route() -> None:
     pytest.importorskip("fastapi")
-    from zettel.server.app import _schema
+    from zettel.server.app import openapi
 
-    paths = _schema()["paths"]
+    paths = openapi()["paths"]
     routes = {**ROUTES, **COMPOSED}
     assert [name for name, route in routes.items() if route.verb.lower() not in paths.get(route.path, {})] == []
 

@@ -12,13 +12,12 @@ import pytest
 
 from zettel.core import search_log as log
 from zettel.core.privacy import SecretGuard
-from zettel.core.search_log import BUFFERED, QUESTION_CHARACTERS, PendingSearch, SearchLogBuffer
+from zettel.core.search_log import BUFFERED, QUESTION_CHARACTERS, FoundNote, PendingSearch, SearchLogBuffer
 from zettel.errors import StoreBusy
-from zettel.model import Hit, LoggedSearch, Note, Scope, Why
+from zettel.model import LoggedSearch, Scope
 
 NOW = datetime(2024, 5, 1, tzinfo=timezone.utc)
 ANN, BEN = Scope(user="ann"), Scope(user="ben")
-NOTE = Note(id="n_1", content="Snow.", event_ids=("e_1",), seq=1, recorded_at=NOW, version=3)
 
 
 class Store:
@@ -35,9 +34,9 @@ class Store:
 
 
 def pending_search(id: object, scope: Scope = ANN) -> PendingSearch:
-    hit = Hit(note=NOTE, score=0.5, why=Why(scorer="fusion"))
     features = np.array([[0.25, 0.0, 1 / 3]], np.float32)
-    return PendingSearch(scope, f"s_{id}", "Snow?", NOW, "fusion", [hit], features, ("text", "time", "vector"))
+    found = [FoundNote("n_1", 3, 0.5)]
+    return PendingSearch(scope, f"s_{id}", "Snow?", NOW, "fusion", found, features, ("text", "time", "vector"))
 
 
 def ids(store: Store) -> list[str]:

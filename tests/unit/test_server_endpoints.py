@@ -13,7 +13,7 @@ from zettel import AsyncMemory, Scope
 from zettel.remote import wire
 from zettel.remote.routes import ROUTES, Route
 from zettel.server import endpoints
-from zettel.server.app import _schema
+from zettel.server.app import openapi
 from zettel.server.endpoints import other_routes
 
 
@@ -22,7 +22,7 @@ def given_to(add: Any, *without: str) -> set[str]:
 
 
 def properties(body: str) -> dict[str, Any]:
-    fields: dict[str, Any] = _schema()["components"]["schemas"][body]["properties"]
+    fields: dict[str, Any] = openapi()["components"]["schemas"][body]["properties"]
     return fields
 
 
@@ -42,7 +42,7 @@ def test_defaults_of_a_search_are_those_of_the_calling_method() -> None:
 
 def test_files_have_the_parameters_of_the_methods() -> None:
     def query(path: str, verb: str) -> set[str]:
-        return {one["name"] for one in _schema()["paths"][path][verb]["parameters"]} - {"tenant", "user", "agent"}
+        return {one["name"] for one in openapi()["paths"][path][verb]["parameters"]} - {"tenant", "user", "agent"}
 
     callbacks = ("on_progress", "on_rejected")
     assert query("/v1/import", "post") - {"name"} == given_to(AsyncMemory.import_transcript, "path", *callbacks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -16,6 +16,11 @@ from zettel.exports.report import ExportReport
 from zettel.model import (
     Cause,
     Conflict,
+    Entity,
+    EntityDetails,
+    EntityFact,
+    EntityNeighbor,
+    EntityPage,
     Estimate,
     EventRecord,
     Evolved,
@@ -31,15 +36,18 @@ from zettel.model import (
     LinkType,
     LoggedHit,
     LoggedSearch,
+    NamesMerged,
     Neighbor,
     Note,
     Page,
     QueryResult,
     Remembered,
+    Retention,
     Revision,
     Scope,
     Source,
     Step,
+    Swept,
     Term,
     Tuned,
     Usage,
@@ -90,6 +98,12 @@ SAMPLES: dict[str, Any] = {
     "NEIGHBORS": [Neighbor(note=NOTE, hops=2, link=LINK)],
     "TERMS": [Term(key="oslo", text="Oslo", kind="name", notes=2)],
     "EVENTS": [EVENT], "GRAPH": Graph(notes=(NOTE,), links=(LINK,), cursor=None),
+    "ENTITIES": EntityPage(entities=(Entity(name="Ann", kind="person", aliases=("my wife",), notes=2),), cursor="1"),
+    "ENTITY": EntityDetails(
+        name="Ann", merges=(NamesMerged(names=("my wife", "Ann"), by="rule", reason="r", sources=("n_1",)),),
+        facts=(EntityFact(note="n_1", attribute="home", value="Oslo", text="Ann lives in Oslo.", valid_from=WHEN),),
+        timeline=(NOTE,), neighbors=(EntityNeighbor(name="Oslo", kind="place", count=1, notes=("n_1",)),),
+    ),
     "CONFLICTS": [Conflict(note=NOTE, other=NOTE, reason="r", recorded_at=WHEN)], "EVOLVED": Evolved(1, 2, 3, 4),
     "QUEUED": False, "JOBS": [JOB], "JOB": JOB, "RETRIED": 0, "STATS": {"notes": 1, "llm_usd": 0.25, "budget": None},
     "SCOPES": [Scope(), Scope(tenant="a", user="b", agent="c")], "RIGHT": "write", "EMBEDDED": 1, "PROBLEMS": ["odd"],
@@ -101,6 +115,8 @@ SAMPLES: dict[str, Any] = {
         unused=(), duplicates=(("n_1", "n_2"),), contradictions=0, stale=(),
         sessions=(SessionSize(session=None, notes=1, characters=3),),
     ),
+    "RETENTION": Retention(max_age=timedelta(days=1.5)), "RETENTION_SET": Retention(then="archive"), "REMOVED": True,
+    "SWEPT": Swept(1, 2),
     "EXAMPLES": [Example(task="Export", steps=("clear_lock",), session="s", note="n_1", score=0.1 + 0.2)],
 }  # fmt: skip
 ANSWERS = {name: value for name, value in vars(wire).items() if isinstance(value, wire.ResponseType)}

@@ -11,14 +11,14 @@ from zettel.integrations.tool_arguments import schema_of
 from zettel.integrations.tools import SPECS
 from zettel.model import Note, from_micros
 
-NAMES = ["add_memory", "search_memories", "query_memories", "get_memory", "update_memory", "archive_memory",
-         "restore_memory", "delete_memory", "link_memories", "unlink_memories", "memory_history",
+NAMES = ["add_memory", "search_memories", "query_memories", "get_memory", "get_entity", "update_memory",
+         "archive_memory", "restore_memory", "delete_memory", "link_memories", "unlink_memories", "memory_history",
          "report_usefulness"]  # fmt: skip
 
 
 def test_the_tools_have_a_fixed_order_and_declared_effects() -> None:
     assert [spec.name for spec in SPECS] == NAMES
-    reading = ["search_memories", "query_memories", "get_memory", "memory_history"]
+    reading = ["search_memories", "query_memories", "get_memory", "get_entity", "memory_history"]
     assert [spec.name for spec in SPECS if spec.reads_only] == reading
     assert [spec.name for spec in SPECS if spec.destroys] == ["delete_memory"]
 

@@ -124,6 +124,7 @@ class TestJsonLines:
         line = {
             "content": "Snow.", "external_id": "7", "title": "Weather", "speaker": "Odd", "role": None, "session": "s",
             "occurred_at": "2024-05-01T09:00:00+02:00", "payload": {"deep": [1]}, "metadata": {"a": 1},
+            "expires_at": None,
         }  # fmt: skip
         path = write(tmp_path / "events.jsonl", json.dumps(line) + "\n")
         (event,) = events(list(events_jsonl.read(path)))

@@ -72,9 +72,17 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 class LiteLLMAnnotator:
     """Annotates turns by a language model.
 
-    ``mode="lean"`` writes only context, keywords and tags, and decides no links: 38 % of the tokens. ``batch`` limits
-    the turns of one request and ``text_tokens`` their text, for models with a small context window. Raises
-    ``InvalidInput``.
+    Args:
+        mode: ``lean`` writes only context, keywords and tags, and decides no links: 38 % of the tokens.
+        batch: The greatest number of turns in one request.
+        text_tokens: The greatest length of their text, in tokens; lower it for models with a small context window.
+
+    Raises:
+        InvalidInput: The mode is unknown, or a number is outside its limits.
+
+    Examples:
+        >>> from zettel import LiteLLMAnnotator
+        >>> annotator = LiteLLMAnnotator("lean")
     """
 
     def __init__(

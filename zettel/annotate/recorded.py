@@ -22,9 +22,23 @@ _BLANK = "\ufeff \t\r\n"
 class RecordedAnnotator:
     """Annotates turns from a file of JSON lines, without a model.
 
-    A line is ``{"id", "context", "keywords", "tags"}``, optionally with ``importance``, ``kind`` and ``facts``. ``id``
-    is the caller's ``Event.id``; all parts of a long event get the same fields. A turn without a record keeps its
-    extractive fields. Raises ``InvalidInput`` if the file is missing, and ``BadRecord`` for an invalid line.
+    A line is ``{"id", "context", "keywords", "tags"}``, optionally with ``importance``, ``kind`` and ``facts``.
+    ``id`` is the caller's ``Event.id``; all parts of a long event get the same fields. A turn without a record keeps
+    its extractive fields.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InvalidInput: The file cannot be read.
+        BadRecord: A line is invalid.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from zettel import RecordedAnnotator
+        >>> line = '{"id": "sail", "context": "Plans", "keywords": ["June"], "tags": []}'
+        >>> written = Path("notes.jsonl").write_text(line)
+        >>> annotator = RecordedAnnotator("notes.jsonl")
     """
 
     batch = BATCH

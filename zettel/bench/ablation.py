@@ -20,7 +20,7 @@ from zettel.model import Scope
 from zettel.ports import Embedder
 from zettel.scoring import ScorerSpec
 
-from . import fitting, two_wiki
+from . import chats, fitting, multihop
 from .evaluation import (
     OURS,
     Collection,
@@ -34,7 +34,7 @@ from .evaluation import (
     temporary_memory,
 )
 from .metrics import QuestionResult, recall
-from .results import Cell, Result, file_hashes
+from .results import Cell, Result, data_files
 
 if TYPE_CHECKING:
     from zettel.ports.query import Floats
@@ -86,13 +86,13 @@ def _read(paths: Sequence[Path]) -> tuple[list[Path], list[Collection]]:
     for path in paths:
         if not path.exists():
             raise InvalidInput(f"the file {path} does not exist")
-        if (path / two_wiki.CORPUS).is_file():
-            pair = two_wiki.files(path, None)
-            collections.append(two_wiki.read(*pair)[0])
+        if (path / multihop.CORPUS).is_file():
+            pair = multihop.files(path, None)
+            collections.append(multihop.read(*pair)[0])
             files += pair
         else:
             collections += fitting.read(path)
-            files += sorted(path.glob("*.json")) if path.is_dir() else [path]
+            files += chats.files(path)
     answered = [
         each._replace(questions=[question for question in each.questions if fitting.is_answered(question)])
         for each in collections
@@ -121,7 +121,8 @@ async def run(
     rows.append(["asked", *(cell for values in columns for cell in (len(values[OURS]), None))])
     return Result(
         bench="ablation",
-        ran_on=file_hashes([file for each in data for file in each.files]),
+        data=data_files(file for each in data for file in each.files),
+        ran_on={},
         settings=run_settings(None, (), model, K),
         columns=["recall", *(head for each in data for head in (each.name, f"± {each.name}"))],
         rows=rows,

@@ -44,7 +44,8 @@ AMEM_COSINE = 0.8
 """Cosine from which a neighbour is linked without a model. It favours A-MEM: more links lower its recall."""
 
 QUICK = ("bm25", "vectors")
-ALL = (*QUICK, "rrf", "minilm", "amem")
+SIMPLE = (*QUICK, "rrf")
+ALL = (*SIMPLE, "minilm", "amem")
 """``rrf`` fuses BM25 and vectors, ``minilm`` adds vectors and fusion with MiniLM. ``amem`` also uses MiniLM."""
 MINILM = "all-MiniLM-L6-v2"
 
@@ -55,24 +56,32 @@ def indexed_text(event: Event) -> str:
     return f"{who}: {event.content}" if who else event.content
 
 
-async def bm25(events: Sequence[Event], questions: Sequence[str], k: int) -> Ranks:
-    """Okapi BM25 over zettel's tokens, with zettel's constants; events without any query token are left out."""
-    counts = [Counter(tokenize(indexed_text(event))) for event in events]
-    lengths = np.array([count.total() for count in counts], dtype=np.float64)
-    mean = float(lengths.mean()) if len(events) else 0.0
-    postings: dict[str, list[tuple[int, int]]] = {}
-    for place, count in enumerate(counts):
-        for token, times in count.items():
-            postings.setdefault(token, []).append((place, times))
-    ranks = []
-    for question in questions:
-        scores = np.zeros(len(events))
+class BM25:
+    """Okapi BM25 over zettel's tokens, with zettel's constants."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        counts = [Counter(tokenize(indexed_text(event))) for event in events]
+        self._lengths = np.array([count.total() for count in counts], dtype=np.float64)
+        self._mean = float(self._lengths.mean()) if len(events) else 0.0
+        self._postings: dict[str, list[tuple[int, int]]] = {}
+        for place, count in enumerate(counts):
+            for token, times in count.items():
+                self._postings.setdefault(token, []).append((place, times))
+
+    def rank(self, question: str, k: int) -> list[int]:
+        """Return the places of the best k events; events without any token of the question are left out."""
+        scores = np.zeros(len(self._lengths))
         for token in set(tokenize(question)):
-            if token in postings:
-                rows, tf = np.array(postings[token]).T
-                scores[rows] += idf(np.array(len(rows)), len(events)) * saturation(tf, lengths[rows], mean)
-        ranks.append([place for place in _best(scores, k) if scores[place] > 0])
-    return ranks
+            if token in self._postings:
+                rows, tf = np.array(self._postings[token]).T
+                scores[rows] += idf(np.array(len(rows)), len(scores)) * saturation(tf, self._lengths[rows], self._mean)
+        return [place for place in best_places(scores, k) if scores[place] > 0]
+
+
+async def bm25(events: Sequence[Event], questions: Sequence[str], k: int) -> Ranks:
+    """Rank with ``BM25``."""
+    index = BM25(events)
+    return [index.rank(question, k) for question in questions]
 
 
 def vectors(embedder: Embedder) -> Baseline:
@@ -80,7 +89,7 @@ def vectors(embedder: Embedder) -> Baseline:
 
     async def rank(events: Sequence[Event], questions: Sequence[str], k: int) -> Ranks:
         rows = await embedder.embed([indexed_text(event) for event in events])
-        return [_best(rows @ vector, k) for vector in await embed_questions(embedder, questions)]
+        return [best_places(rows @ vector, k) for vector in await embed_questions(embedder, questions)]
 
     return rank
 
@@ -118,7 +127,7 @@ def amem(embedder: Embedder) -> Baseline:
         rows = await embedder.embed(_note_texts(events))
         links = _links(rows)
         queries = await embed_questions(embedder, questions)
-        return [_with_linked(_best(rows @ vector, k), links, k) for vector in queries]
+        return [_with_linked(best_places(rows @ vector, k), links, k) for vector in queries]
 
     return rank
 
@@ -140,7 +149,7 @@ def _links(rows: NDArray[np.float32]) -> list[list[int]]:
     links: list[list[int]] = []
     for place in range(len(rows)):
         cosines = rows[:place] @ rows[place]
-        links.append([other for other in _best(cosines, AMEM_LINKS) if cosines[other] >= AMEM_COSINE])
+        links.append([other for other in best_places(cosines, AMEM_LINKS) if cosines[other] >= AMEM_COSINE])
     return links
 
 
@@ -148,7 +157,8 @@ def _with_linked(hits: Sequence[int], links: Sequence[Sequence[int]], k: int) ->
     return list(dict.fromkeys(place for hit in hits for place in (hit, *links[hit])))[:k]
 
 
-def _best(scores: NDArray[np.floating], k: int) -> list[int]:
+def best_places(scores: NDArray[np.floating], k: int) -> list[int]:
+    """Return the places of the k highest scores, best first; equal ones in their order."""
     return [int(place) for place in np.argsort(-scores, kind="stable")[:k]]
 
 
@@ -168,7 +178,7 @@ def load_baselines(names: Sequence[str], embedder: Embedder) -> Baselines:
         raise InvalidInput(f"unknown baseline {unknown[0]!r}: use {', '.join(ALL)}")
     notes: list[str] = []
     transformer = _transformer(notes) if {"minilm", "amem"} & set(names) else None
-    flat = vectors(embedder)
+    flat = vectors(CachingEmbedder(embedder))  # RRF embeds the same texts
     systems: dict[str, Baseline] = {}
     if "bm25" in names:
         systems["BM25"] = bm25

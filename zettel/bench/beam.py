@@ -16,24 +16,26 @@ from zettel.errors import InvalidInput
 
 from . import chats
 from .baselines import ALL, load_baselines
+from .comparison import SIGNIFICANCE, Measure, compare
 from .evaluation import (
-    LATENCY_COLUMNS,
     OURS,
     Collection,
+    Outcome,
     Progress,
     ablations,
     curves,
     evaluate,
-    latency,
     load_scorers,
     run_settings,
     scorer_without,
 )
-from .metrics import QuestionResult, auroc, summarize
-from .results import Cell, Result, file_hashes
+from .metrics import QuestionResult, events_at, kendall_tau, ranking, recall, summarize
+from .results import Result, data_files
 
 KS = (1, 10, 40)
 """Places that hits may take: the first hit, a prompt with few, a prompt with many."""
+ORDER_KINDS = ("event_ordering", "order")
+"""Kinds of questions about the order of events: BEAM's, and that of our own chats."""
 
 
 async def run(
@@ -62,33 +64,36 @@ async def run(
         collections, max(ks), scorer, model, progress, baselines=simple.systems,
         scorers=rankers | (ablations() if ablate else {}),
     )  # fmt: skip
+    outcome = _by_place(outcome, collections)
     asked = outcome.results[OURS]
     kinds = sorted({result.group for result in asked if result.needed})
     groups: list[tuple[str, str | None]] = [("all", None), *((kind, kind) for kind in kinds)]
-    rows: list[list[Cell]] = []
-    for system, results in outcome.results.items():
-        recalls = [round(summarize(_of_kind(results, kind), k).recall, 4) for _, kind in groups for k in ks]
-        rows.append([system, *recalls, _auroc(results), *latency(outcome, system)])
-    sizes = [summarize(_of_kind(asked, kind), max(ks)).questions for _, kind in groups for _ in ks]
+    measures = {f"{name} @{k}": _recall(kind, k) for name, kind in groups for k in ks}
+    notes = []
+    if set(kinds).intersection(ORDER_KINDS):
+        measures[f"tau @{max(ks)}"] = _order(max(ks))
+        notes.append(
+            "tau: Kendall's tau of the order in which a search returns the evidence of questions about an "
+            "order, against its order in the chat: 1 for the same order, 0 for chance; for questions with two or "
+            "more messages found, which differ by system. A search ranks by relevance. BEAM's own tau rates the order "
+            "of events in an answer."
+        )
+    columns, rows = compare(outcome, measures, [f"all @{k}" for k in ks], lambda result: bool(result.needed))
     unanswerable = sum(not result.needed for result in asked)
-    rows.append(["asked", *sizes, unanswerable, *[None] * len(LATENCY_COLUMNS)])
     messages = sum(len(collection.events) for collection in collections)
     return Result(
         bench="beam",
-        ran_on={
-            **_source(path),
-            "chats": ", ".join(collection.name for collection in collections),
-            "messages": messages,
-        },
+        data=data_files(chats.files(path)),
+        ran_on={"chats": ", ".join(collection.name for collection in collections), "messages": messages},
         settings=run_settings(scorer, without, model, ks),
-        columns=[
-            "recall", *(f"{name} @{k}" for name, _ in groups for k in ks), "AUROC", *LATENCY_COLUMNS,
-        ],
+        columns=["recall", *columns],
         rows=rows,
         notes=[
             f"Recall of the messages that answer, in the first {', '.join(map(str, ks))} places, each chat in its "
             f"scope; AUROC of the first hit's score, questions with an answer against {unanswerable} without one; ms "
             "for one search.",
+            SIGNIFICANCE,
+            *notes,
             f"zettel took {outcome.import_seconds:.1f} s for {messages} messages and {outcome.search_seconds:.1f} s "
             f"for {len(asked)} questions.",
             *simple.notes,
@@ -97,8 +102,23 @@ async def run(
     )  # fmt: skip
 
 
-def _source(path: Path) -> dict[str, Cell]:
-    return {"folder": path.name} if path.is_dir() else dict(file_hashes((path,)))
+def _by_place(outcome: Outcome, collections: Sequence[Collection]) -> Outcome:
+    """Return an outcome with each message named by its place in its chat, so that the order is known."""
+    places = [
+        {str(event.external_id): str(place) for place, event in enumerate(collection.events)}
+        for collection in collections
+        for _ in collection.questions
+    ]
+    results = {
+        name: [
+            result._replace(
+                needed=frozenset(of[id] for id in result.needed), hits=[[of[id] for id in hit] for hit in result.hits]
+            )
+            for of, result in zip(places, found, strict=True)
+        ]
+        for name, found in outcome.results.items()
+    }
+    return outcome._replace(results=results)
 
 
 def select(collections: Sequence[Collection], names: Sequence[str]) -> list[Collection]:
@@ -109,13 +129,20 @@ def select(collections: Sequence[Collection], names: Sequence[str]) -> list[Coll
     return [collection for collection in collections if not names or collection.name in names]
 
 
-def _of_kind(results: Sequence[QuestionResult], kind: str | None) -> list[QuestionResult]:
-    return [result for result in results if kind in (None, result.group)]
+def _order(k: int) -> Measure:
+    """Return Kendall's tau of the found evidence of a question about an order, None for other questions."""
+
+    def measure(result: QuestionResult) -> float | None:
+        if result.group not in ORDER_KINDS:
+            return None
+        found = events_at(result.hits, k) & result.needed
+        return kendall_tau([int(place) for place in ranking(result.hits) if place in found])
+
+    return measure
 
 
-def _auroc(results: Sequence[QuestionResult]) -> Cell:
-    """Return the AUROC of the first hits' scores; None for a baseline, which has no calibrated scores."""
-    answered = [result.score for result in results if result.score is not None and result.needed]
-    unanswered = [result.score for result in results if result.score is not None and not result.needed]
-    area = auroc(answered, unanswered)
-    return None if area is None else round(area, 4)
+def _recall(kind: str | None, k: int) -> Measure:
+    def measure(result: QuestionResult) -> float | None:
+        return recall(result.hits, result.needed, k) if result.needed and kind in (None, result.group) else None
+
+    return measure

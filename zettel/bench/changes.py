@@ -27,7 +27,7 @@ from zettel.transcripts.formats import events_jsonl
 from .completions import CompletionServer
 from .evaluation import Progress, run_settings, scorer_without, temporary_memory
 from .replay import Replay, Spoken, json_lines, recorded_annotations
-from .results import Cell, Result, data_file
+from .results import Cell, Result, data_files
 
 QUESTIONS = "questions.jsonl"
 NOTES, REPLACES = "notes.jsonl", "replaces.jsonl"
@@ -123,6 +123,9 @@ async def run(
         if recorded is not None:
             share = len(replay.offered) / max(len(replay.pairs), 1)
             notes.append(f"A model's answers replayed over HTTP; {share:.1%} of the replaced facts were offered to it.")
+    files = [folder / QUESTIONS, *(folder / f"{name}.jsonl" for name in changes)]
+    if recorded is not None:
+        files += [recorded / NOTES, recorded / REPLACES]
     kinds = dict.fromkeys(outcome.change.kind for outcome in outcomes)
     rows = [
         _row("all", outcomes),
@@ -135,7 +138,8 @@ async def run(
     ]
     return Result(
         bench="changes",
-        ran_on={**data_file(folder / QUESTIONS), "scopes": len(changes)},
+        data=data_files(files),
+        ran_on={"scopes": len(changes)},
         settings=run_settings(scorer, without, model, K) | ({"model": f"{MODEL}, replayed"} if recorded else {}),
         columns=["changes", "asked", "today first", "as_of: before first", f"today in {K}", f"as_of: before in {K}",
                  "today: before above now", "today: neither first"],

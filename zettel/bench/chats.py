@@ -38,10 +38,24 @@ def read(path: Path) -> list[Collection]:
 
     Raises ``InvalidInput`` without a chat or for a missing file, ``BadRecord`` for a damaged one.
     """
-    collections = [_collection(where, chat) for where, chat in _chats(path)]
-    if not collections:
+    return [collection for collection, _ in read_with_fields(path)]
+
+
+def read_with_fields(path: Path) -> list[tuple[Collection, list[dict[str, Any]]]]:
+    """Read chats as ``read`` does, and beside each the fields of its questions: the ``answer`` or the ``rubric``."""
+    chats = [(_collection(where, chat), chat["questions"]) for where, chat in _chats(path)]
+    if not chats:
         raise InvalidInput(f"{path} contains no chat: name a file of chats, or a folder with one file per chat")
-    return collections
+    return chats
+
+
+def files(*paths: Path) -> list[Path]:
+    """Return the files that ``read`` reads: those of the chats in a folder, any other path itself."""
+    found = []
+    for path in paths:
+        found += [folder / name for folder in _beam_folders(path) for name in (BEAM_CHAT, BEAM_QUESTIONS)]
+        found += _own_files(path)
+    return found
 
 
 def is_chat(value: Any) -> bool:
@@ -50,16 +64,23 @@ def is_chat(value: Any) -> bool:
 
 
 def _chats(path: Path) -> Iterator[tuple[str, Any]]:
-    if not path.is_dir():
-        yield from _of_file(path)
-    elif (path / BEAM_CHAT).is_file():
-        yield str(path), _of_beam(path)
-    else:
-        folders = [item for item in path.iterdir() if (item / BEAM_CHAT).is_file()]
-        for folder in sorted(folders, key=lambda item: (len(item.name), item.name)):
-            yield str(folder), _of_beam(folder)
-        for file in sorted(path.glob("*.json")):
-            yield from _of_file(file)
+    for folder in _beam_folders(path):
+        yield str(folder), _of_beam(folder)
+    for file in _own_files(path):
+        yield from _of_file(file)
+
+
+def _beam_folders(path: Path) -> list[Path]:
+    if not path.is_dir() or (path / BEAM_CHAT).is_file():
+        return [path] if path.is_dir() else []
+    folders = [item for item in path.iterdir() if (item / BEAM_CHAT).is_file()]
+    return sorted(folders, key=lambda item: (len(item.name), item.name))
+
+
+def _own_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return [] if (path / BEAM_CHAT).is_file() else sorted(path.glob("*.json"))
+    return [path]
 
 
 def _of_file(path: Path) -> Iterator[tuple[str, Any]]:
@@ -138,7 +159,7 @@ def _of_beam(folder: Path) -> dict[str, Any]:
                 session = f"batch {batch['batch_number']}"
                 messages.append(message | {"content": content, "session": session, "when": when})
         questions = [
-            {"question": item["question"], "kind": kind, "evidence": sorted(set(_ids(item.get("source_chat_ids"))))}
+            item | {"kind": kind, "evidence": sorted(set(_ids(item.get("source_chat_ids"))))}
             for kind, items in groups.items()
             for item in items
         ]

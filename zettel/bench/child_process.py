@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from itertools import count, cycle, islice
 from pathlib import Path
@@ -30,6 +32,8 @@ START_TIMEOUT = 120.0
 SIDES, POLL_SECONDS = 2, 0.02
 """Processes that run ``chat`` at the same time, and seconds between two checks for the other one."""
 _PROCESSES = Path("/proc")
+_TICKS = slice(11, 15)
+"""Positions of utime, stime and those of ended children in ``/proc/PID/stat`` after the name, see proc(5)."""
 _CHILD = "from zettel.bench.child_process import main; main()"
 
 
@@ -77,8 +81,9 @@ def searches(
     from zettel.scoring.fusion import FusionScorer
 
     stage_timer = StageTimer()
+    opened_store = open_store(store)
     with Memory(
-        stage_timer.store(open_store(store)),
+        stage_timer.store(opened_store),
         embedder=stage_timer.embedder(load_embedder(embedder)),
         scorer=stage_timer.scorer(FusionScorer()),
         scope=Scope(**scope or {}),
@@ -87,6 +92,8 @@ def searches(
         opened = time.perf_counter() - _BEGAN
         for question in islice(cycle(questions), before - 1):
             memory.search(question, k=k)
+        while getattr(opened_store, "is_loading", False):  # a store in Neo4j
+            time.sleep(POLL_SECONDS)
         rss = resident_bytes()
         seconds, found = [], []
         for question in questions:
@@ -95,6 +102,32 @@ def searches(
             seconds.append(stage_timer.end())
             found.append([hit.note.event_ids[0] for hit in hits])
         return {"opened": opened, "rss": rss, "seconds": seconds, "found": _external_ids(memory, found)}
+
+
+def uncached_searches(
+    store: str, embedder: str | None, questions: Sequence[str], k: int, scope: dict[str, str], before: int
+) -> dict[str, Any]:
+    """Open a store in Neo4j and search in a scope that is never cached.
+
+    Returns ``first``, seconds of the first search of this process, and ``seconds``, those of each question after
+    ``before`` searches.
+    """
+    import anyio
+
+    from zettel import Memory, Scope
+    from zettel.embed import load_embedder
+    from zettel.graph.neo4j import scope_cache
+
+    scope_cache.AT_ONCE, scope_cache.PAUSE = -1, math.inf
+    model = load_embedder(embedder)
+    anyio.run(model.embed, questions[:1])  # loads it
+    seconds = []
+    with Memory(store, embedder=model, scope=Scope(**scope)) as memory:
+        for question in [*islice(cycle(questions), before), *questions]:
+            began = time.perf_counter()
+            memory.search(question, k=k)
+            seconds.append(time.perf_counter() - began)
+    return {"first": seconds[0], "seconds": seconds[before:]}
 
 
 def flat(folder: str, embedder: str | None, questions: Sequence[str], k: int) -> dict[str, Any]:
@@ -272,9 +305,23 @@ def _process_memory(field: str, process: str = "self") -> int | None:
     return None
 
 
-def _children() -> list[str]:
-    """Return the ids of this process's children."""
-    return [child for file in _PROCESSES.glob("self/task/*/children") for child in file.read_text().split()]
+def tree_cpu_seconds() -> float | None:
+    """Return the CPU seconds of this process and of all its descendants; None without ``/proc``."""
+    if not (_PROCESSES / "self" / "stat").exists():
+        return None
+    ticks, waiting = 0, ["self"]
+    while waiting:
+        process = waiting.pop()
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            fields = (_PROCESSES / process / "stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[_TICKS]))
+            waiting += _children(process)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _children(process: str = "self") -> list[str]:
+    """Return the ids of a process's children."""
+    return [child for file in _PROCESSES.glob(f"{process}/task/*/children") for child in file.read_text().split()]
 
 
 def _external_ids(memory: Memory, found: Sequence[Sequence[str]]) -> list[list[str]]:

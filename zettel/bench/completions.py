@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from zettel.llm.lite import LiteLLM
 
-PATH = "/v1/chat/completions"
+PATH, MODELS_PATH = "/v1/chat/completions", "/v1/models"
 TOKEN_CACHE_SIZE = 512
 """Texts with a cached token count."""
 
@@ -28,12 +28,13 @@ Served = TypeVar("Served", bound="CompletionServer")
 class CompletionServer:
     """Serves ``/v1/chat/completions`` at ``url``, on a free port, in a thread. A context manager.
 
-    ``wait`` is the delay of each answer in seconds. ``asked`` counts requests.
+    ``wait`` is the delay of each answer in seconds. ``asked`` counts requests. ``headers`` are those of the last one.
     """
 
     def __init__(self, reply: Reply, wait: float = 0.0) -> None:
         self.reply, self.wait = reply, wait
         self.asked = 0
+        self.headers: dict[str, str] = {}
         self.url = ""
         self._loop = asyncio.new_event_loop()
         self._connections: set[asyncio.Task[None]] = set()
@@ -75,9 +76,14 @@ class CompletionServer:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Serve one request; return whether the connection stays open."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+        headers = dict(_header(line) for line in head.split("\r\n")[1:] if ": " in line)
         body = await reader.readexactly(int(headers.get("content-length", 0)))
-        if not head.startswith(f"POST {PATH} "):
+        self.headers = headers
+        method, path, _ = head.split(" ", 2)
+        if method == "GET" and path == MODELS_PATH:
+            await self.send(writer, 200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+            return True
+        if (method, path) != ("POST", PATH):
             await self.send(writer, 404, problem(f"unknown path: use POST {PATH}"))
             return True
         self.asked += 1
@@ -102,6 +108,11 @@ class CompletionServer:
         head = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
         writer.write(f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{head}\r\n".encode() + content)
         await writer.drain()
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(": ")
+    return name.lower(), value
 
 
 def completion(

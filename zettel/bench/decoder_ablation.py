@@ -17,11 +17,11 @@ from zettel.scoring.decoder_inputs import LINK_TYPES, PAIR_FEATURES
 from zettel.scoring.decoder_model import DecoderBatch, MemoryDecoder, MemoryDecoderConfig, MemoryDecoderLayer
 from zettel.scoring.training import Example, K, TrainingSettings, base_scores, recall, scores, train, validation_mask
 
-from . import two_wiki
+from . import chats, multihop
 from .decoder_training import COUNTED, VALIDATION_SHARE, collect, config_for
 from .evaluation import Progress, run_settings
 from .fitting import read
-from .results import Cell, Result, file_hashes
+from .results import Cell, Result, data_files
 
 if TYPE_CHECKING:
     from zettel.ports import Embedder
@@ -135,7 +135,7 @@ async def run(
     tested |= {path.stem: read(path) for path in other}
     if not tested:
         raise InvalidInput("there are no conversations to measure on: pass some with --test or --other")
-    corpus = [two_wiki.read(*documents)[0]] if documents else []
+    corpus = [multihop.read(*documents)[0]] if documents else []
     model = load_embedder(embedder)
     everything = [*conversations, *corpus, *(collection for several in tested.values() for collection in several)]
     examples = await collect(everything, model, progress)
@@ -156,7 +156,8 @@ async def run(
     counts = {f"questions of {name}": len(several) for name, several in parts.test.items()}
     return Result(
         bench="scorer ablate",
-        ran_on=file_hashes((*paths, *test, *other, *(documents or ()))),
+        data=data_files(chats.files(*paths, *test, *other, *(documents or ()))),
+        ran_on={},
         settings={**run_settings(None, (), model, K), "seeds": seeds, "epochs at most": settings.epochs, **counts},
         columns=["decoder", "conversations", *(head for name in tested for head in (name, f"± {name}"))],
         rows=rows,

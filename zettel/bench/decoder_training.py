@@ -31,11 +31,11 @@ from zettel.scoring.training import (
     validation_mask,
 )
 
-from . import locomo, two_wiki
+from . import chats, locomo, multihop
 from .evaluation import Collection, Progress, external_ids_by_note, run_settings, store, temporary_memory
 from .fitting import K_DOCUMENTS, read
 from .plots import LEARNING
-from .results import Cell, Result, file_hashes
+from .results import Cell, Result, data_files
 
 if TYPE_CHECKING:
     from zettel.ports import Embedder
@@ -82,7 +82,7 @@ async def learn(
     if len(conversations) < 2:
         raise InvalidInput("pass two conversations or more: some of them select the epoch")
     tested = [talk for path in test for talk in read(path)]
-    corpus = [two_wiki.read(*documents)[0]] if documents else []
+    corpus = [multihop.read(*documents)[0]] if documents else []
     examples = await collect([*conversations, *corpus, *tested], model, progress)
     names = [talk.name for talk in conversations]
     reserved = set(np.array(names)[validation_mask(names, VALIDATION_SHARE, settings.seed)])
@@ -104,10 +104,10 @@ async def learn(
     for kind, group in {"held out": sorted(reserved), "test": [talk.name for talk in tested]}.items():
         if several := [example for name in group for example in examples[name]]:
             rows.append([f"all {kind}", *_gain(decoder, several, K)])
-    files = (*paths, *test, *(documents or ()))
     return Result(
         bench=LEARNING,
-        ran_on=file_hashes(files),
+        data=data_files(chats.files(*paths, *test, *(documents or ()))),
+        ran_on={},
         settings={
             **run_settings(None, (), model, K), "vectors": vectors, "epochs": len(trained.epochs),
             "best epoch": trained.best + 1, "seed": settings.seed,
@@ -138,7 +138,7 @@ async def judge(
     """Measure the decoder of a folder (None: the shipped one) on conversations and documents."""
     scorer = MemoryDecoderScorer.load(folder)
     conversations = [talk for path in paths for talk in read(path)]
-    corpus = [two_wiki.read(*documents)[0]] if documents else []
+    corpus = [multihop.read(*documents)[0]] if documents else []
     model = load_embedder(embedder)
     examples = await collect([*conversations, *corpus], model, progress)
     rows: list[list[Cell]] = [[talk.name, *_gain(scorer.model, examples[talk.name], K)] for talk in conversations]
@@ -147,7 +147,8 @@ async def judge(
     rows += [[passages.name, *_gain(scorer.model, examples[passages.name], K_DOCUMENTS)] for passages in corpus]
     return Result(
         bench="scorer eval",
-        ran_on=file_hashes((*paths, *(documents or ()))),
+        data=data_files(chats.files(*paths, *(documents or ()))),
+        ran_on={},
         settings={**run_settings(None, (), model, K), "decoder": folder or "shipped"},
         columns=["recall of", "questions", "fusion", "decoder", "difference"],
         rows=rows,

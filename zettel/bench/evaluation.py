@@ -17,7 +17,7 @@ from zettel.ports.language_model import ModelAnnotator
 from zettel.scoring import Cascade, ScorerSpec, load_scorer
 
 from .baselines import QUICK, Baseline, load_baselines
-from .metrics import QuestionResult
+from .metrics import QuestionResult, ranking
 from .results import Cell
 from .timing import PERCENTILES, percentiles
 
@@ -53,6 +53,12 @@ class Outcome(NamedTuple):
     results: dict[str, list[QuestionResult]]
     times: dict[str, list[float]]
     import_seconds: float
+
+    def joined(self, other: Outcome) -> Outcome:
+        """Return both outcomes as one, the questions of ``other`` last."""
+        results = {name: [*self.results.get(name, []), *found] for name, found in other.results.items()}
+        times = {name: [*self.times.get(name, []), *spent] for name, spent in other.times.items()}
+        return Outcome(results, times, self.import_seconds + other.import_seconds)
 
     @property
     def search_seconds(self) -> float:
@@ -94,8 +100,26 @@ async def evaluate(
             for name, spec in specs.items():
                 await search(memory, name, spec, collection, event_ids, k, outcome, progress)
             for name, baseline in baselines.items():
-                await _rank(name, baseline, collection, k, outcome, progress)
+                await rank(name, baseline, collection, k, outcome, progress)
     return outcome
+
+
+def by_session(outcome: Outcome, collections: Sequence[Collection]) -> Outcome:
+    """Return the outcome in sessions instead of events: needed sessions, and sessions in the order of their first hit.
+
+    The collections are those of the outcome, in their order.
+    """
+    results: dict[str, list[QuestionResult]] = {name: [] for name in outcome.results}
+    start = 0
+    for collection in collections:
+        sessions = {str(event.external_id): str(event.session) for event in collection.events}
+        for name, found in outcome.results.items():
+            for result in found[start : start + len(collection.questions)]:
+                needed = frozenset(sessions[event] for event in result.needed)
+                hits = [[session] for session in dict.fromkeys(sessions[event] for event in ranking(result.hits))]
+                results[name].append(result._replace(needed=needed, hits=hits))
+        start += len(collection.questions)
+    return outcome._replace(results=results)
 
 
 def run_settings(
@@ -209,9 +233,10 @@ async def search(
         results.append(QuestionResult(question.group, question.needed, ids, hits[0].score if hits else 0.0))
 
 
-async def _rank(
+async def rank(
     name: str, baseline: Baseline, collection: Collection, k: int, outcome: Outcome, progress: Progress
 ) -> None:
+    """Rank the events of a collection for all its questions and append to ``outcome``."""
     progress(f"asking {collection.name}, {name}", 0, len(collection.questions))
     ranks = await baseline(collection.events, [question.text for question in collection.questions], k)
     for question, places in zip(collection.questions, ranks, strict=True):

@@ -18,7 +18,7 @@ from zettel.model import Event, Evolved, Kind, Note, Scope
 
 from . import locomo
 from .evaluation import Collection, Outcome, Progress, run_settings, search, store, temporary_memory
-from .results import Cell, Result, data_file
+from .results import Cell, Result, data_files
 
 PLANTED = 50
 """Copies in all."""
@@ -71,7 +71,8 @@ async def run(
     rows.append(_row("all", _sum(counts), total, k))
     return Result(
         bench="evolve",
-        ran_on={**data_file(path), "conversations": ", ".join(collection.name for collection in collections)},
+        data=data_files([path]),
+        ran_on={"conversations": ", ".join(collection.name for collection in collections)},
         settings=run_settings(None, (), model, k),
         columns=["conversation", "notes", "asked", f"recall @{k} before", f"recall @{k} after", "after / before",
                  "revised share", "planted copies", "merged of them", "merged beside",

@@ -21,10 +21,11 @@ from zettel.errors import InvalidInput
 from zettel.model import Event, Scope
 from zettel.scoring.tuning import propensity
 
+from . import chats
 from .evaluation import Collection, Progress, Question, external_ids_by_note, run_settings, store
 from .fitting import read
 from .locomo import UNANSWERABLE
-from .results import Cell, Result, file_hashes
+from .results import Cell, Result, data_files
 
 if TYPE_CHECKING:
     from zettel.model import Hit
@@ -117,7 +118,8 @@ async def run(
     columns = ["preference", "uses", "later", "untuned", "tuned", "difference", "gain before", "gain after", "accepted"]
     return Result(
         bench="feedback",
-        ran_on=file_hashes(paths),
+        data=data_files(chats.files(*paths)),
+        ran_on={},
         settings={**run_settings(None, (), model, K), "searches told of": uses, "seeds": seeds, "shown": SHOWN},
         columns=columns,
         rows=with_means(rows, names),

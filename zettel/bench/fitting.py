@@ -31,11 +31,11 @@ from zettel.scoring.network_fit import FitSettings, Judged, Labelled, fit_calibr
 from zettel.scoring.networks import ScoreModels
 from zettel.scoring.ranking import rank
 
-from . import chats, labelled_questions, locomo, two_wiki
+from . import chats, labelled_questions, locomo, multihop
 from .baselines import CachingEmbedder
 from .evaluation import Collection, Progress, Question, external_ids_by_note, run_settings, store, temporary_memory
 from .metrics import QuestionResult, auroc, calibration_error, summarize
-from .results import Cell, Result, file_hashes
+from .results import Cell, Result, data_files
 
 K, K_DOCUMENTS = 10, 8
 """Places for hits, as in the benchmarks of conversations and of documents."""
@@ -104,7 +104,7 @@ async def run(
     fitting = [collection for path in paths for collection in read(path)]
     testing = [collection for path in test for collection in read(path)]
     if documents:
-        fitting += [two_wiki.read(*documents)[0]]
+        fitting += [multihop.read(*documents)[0]]
     names = [collection.name for collection in (*fitting, *testing)]
     if duplicates := sorted({name for name in names if names.count(name) > 1}):
         raise InvalidInput(f"there are two memories {duplicates[0]!r}: name each file once, and differently")
@@ -132,7 +132,8 @@ async def run(
         ran_on["tested on"] = ", ".join(each.name for each in tested)
     return Result(
         bench="scorer fit",
-        ran_on=ran_on | file_hashes((*paths, *test, *(documents or ()))),
+        data=data_files(chats.files(*paths, *test, *(documents or ()))),
+        ran_on=ran_on,
         settings=run_settings(None, (), model, [K, K_DOCUMENTS]) | {
             "networks": settings.networks, "epochs": settings.epochs, "seed": settings.seed,
         },
@@ -280,7 +281,7 @@ def labelled(recorded: Recorded) -> list[Labelled]:
     for search in recorded.own:
         rows = np.flatnonzero(search.candidates.pool)
         if is_answered(search.question) and len(rows):
-            table = feature_table(search.parsed, search.candidates, rows)
+            table = feature_table(search.parsed, search.candidates)
             names, event = np.unique([search.events[row] for row in rows], return_inverse=True)
             evidence = np.isin(names, sorted(search.question.needed)).astype(np.float32)
             role = np.full(len(names), -1)

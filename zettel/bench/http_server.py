@@ -1,13 +1,15 @@
-"""Searches per second over HTTP, compared with as many threads that call a memory in their process.
+"""Searches per second of many clients at once: threads in one process, and clients of a server with processes.
 
-Both sides run in child processes and alternate. The clients share a third process, which sends prepared requests and
-reads only status and length of an answer, so that they take little CPU from the server.
+Both are compared with one thread times the cores. The sides run in child processes and alternate. The clients share a
+process, which sends prepared requests and reads only status and length of an answer, so that they take little of the
+processor from the server.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -27,7 +29,7 @@ from zettel.errors import ZettelError
 from . import sizes
 from .child_process import SEARCHES_BEFORE, run_in_child
 from .evaluation import Progress, run_settings
-from .results import Cell, Result
+from .results import Cell, Result, usable_cores
 from .timing import MILLISECONDS
 from .zipf import SEED, VERSION, ZipfScope
 
@@ -37,54 +39,67 @@ SEARCHES = 600
 """Searches of each side in each round."""
 ROUNDS = 5
 K = 10
-SHUTDOWN_TIMEOUT = 60.0
+SHUTDOWN_TIMEOUT, POLL_SECONDS = 60.0, 0.05
 """Seconds."""
-_CHILD = "from zettel.bench.http_server import main; main()"
 
 
 def run(
     notes: int, clients: int, progress: Progress, folder: Path | None = None, embedder: str | None = None
 ) -> Result:
     """Measure a scope of ``notes`` with ``clients``; ``folder`` stores the scope for the next run."""
-    model = load_embedder(embedder)
+    model, cores = load_embedder(embedder), usable_cores()
     scope = ZipfScope(notes)
     questions = [question.text for question in scope.questions(QUESTIONS)]
     with sizes.folder_or_temporary(folder) as parent:
         sizes.prepare(sizes.size_folder(parent, notes), scope, model, progress)
         store = str(sizes.size_folder(parent, notes) / sizes.MEMORY)
-        search_arguments: dict[str, Any] = {"questions": questions, "k": K, "clients": clients, "count": SEARCHES}
-        in_process: list[dict[str, float]] = []
-        over_http: list[dict[str, float]] = []
+        arguments: dict[str, Any] = {"questions": questions, "k": K, "count": SEARCHES}
+
+        def in_threads(threads: int) -> dict[str, float]:
+            measured: dict[str, float] = run_in_child(
+                run_threads, store=store, embedder=embedder, clients=threads, **arguments
+            )
+            return measured
+
+        def over_http(workers: int) -> dict[str, float]:
+            with _server(store, embedder, workers) as (address, key):
+                of_clients = {"address": address, "key": key, "clients": clients, **arguments}
+                run_in_child(run_clients, **of_clients | {"count": SEARCHES_BEFORE * workers})
+                measured: dict[str, float] = run_in_child(run_clients, **of_clients)
+                return measured
+
+        several = f"{cores} processes" if cores > 1 else "one process"
+        sides: dict[str, Callable[[], dict[str, float]]] = {
+            "in the process, one thread": lambda: in_threads(1),
+            f"in the process, {clients} threads": lambda: in_threads(clients),
+            f"over HTTP, {clients} clients, one process": lambda: over_http(1),
+            f"over HTTP, {clients} clients, {several}": lambda: over_http(cores),
+        }
+        measured: dict[str, list[dict[str, float]]] = {name: [] for name in sides}
         for turn in range(ROUNDS):
-            progress(f"round {turn + 1}", 2 * turn, 2 * ROUNDS)
-            in_process.append(run_in_child(run_threads, store=store, embedder=embedder, **search_arguments))
-            progress(f"round {turn + 1}", 2 * turn + 1, 2 * ROUNDS)
-            with _server(store, embedder) as (address, key, cpu_seconds):
-                client_arguments = {"address": address, "key": key, **search_arguments}
-                run_in_child(run_clients, **client_arguments | {"count": SEARCHES_BEFORE})
-                before = cpu_seconds()
-                over_http.append(run_in_child(run_clients, **client_arguments))
-                over_http[-1]["cpu"] = cpu_seconds() - before
-    ratios = sorted(ours["seconds"] / theirs["seconds"] for ours, theirs in zip(in_process, over_http, strict=True))
-    rows: list[list[Cell]] = [
-        [f"over HTTP, {clients} clients", *_rates(over_http)],
-        [f"in the process, {clients} threads", *_rates(in_process)],
-        ["HTTP ÷ in the process, of each round", *(round(ratios[at], 3) for at in (ROUNDS // 2, 0, -1))],
-        ["CPU of the server, ms a search", *_cpu(over_http)],
-        ["CPU of the process, ms a search", *_cpu(in_process)],
-    ]
+            for place, (name, side) in enumerate(sides.items()):
+                progress(f"round {turn + 1}", turn * len(sides) + place, ROUNDS * len(sides))
+                measured[name].append(side())
+    alone, threads, _, processes = measured.values()
     return Result(
         bench="serve",
+        data=[],
         ran_on={"notes": notes, "seed": SEED, "messages": f"made up, version {VERSION}"},
         settings=run_settings(None, (), model, K) | {"clients": clients},
         columns=["searches a second", "median", "least", "most"],
-        rows=rows,
+        rows=[
+            *([name, *_rates(rounds)] for name, rounds in measured.items()),
+            [f"{clients} threads ÷ one × {cores} cores", *_shares(threads, alone, cores)],
+            [f"HTTP, {several} ÷ one thread × {cores} cores", *_shares(processes, alone, cores)],
+            ["processor time in one thread, ms a search", *_cpu(alone)],
+            [f"processor time in {clients} threads, ms a search", *_cpu(threads)],
+        ],
         notes=[
-            f"{SEARCHES:,} searches of each side in each of {ROUNDS} rounds, after {SEARCHES_BEFORE} that are not "
-            "counted.",
-            "The server is one process with a key and no limit on its rate; its clients share another process and keep "
-            "their connections.",
-            "CPU is that of all threads of the process.",
+            f"{SEARCHES:,} searches of each side in each of {ROUNDS} rounds, after {SEARCHES_BEFORE} in each process "
+            "that are not counted.",
+            "The server has a key and no limit on its rate; its clients share another process and keep their "
+            "connections.",
+            "Ratios are those of each round.",
         ],
     )
 
@@ -92,6 +107,12 @@ def run(
 def _rates(rounds: Sequence[dict[str, float]]) -> list[Cell]:
     seconds = [measured["seconds"] for measured in rounds]
     return [round(SEARCHES / value, 1) for value in (median(seconds), max(seconds), min(seconds))]
+
+
+def _shares(rounds: Sequence[dict[str, float]], alone: Sequence[dict[str, float]], cores: int) -> list[Cell]:
+    """Return median, least and most of the rate of a side, as a share of the rate of one thread times the cores."""
+    shares = [one["seconds"] / side["seconds"] / cores for side, one in zip(rounds, alone, strict=True)]
+    return [round(value, 3) for value in (median(shares), min(shares), max(shares))]
 
 
 def _cpu(rounds: Sequence[dict[str, float]]) -> list[Cell]:
@@ -158,61 +179,23 @@ def _request(host: str, key: str, body: dict[str, Any]) -> bytes:
 
 
 @contextmanager
-def _server(store: str, embedder: str | None) -> Iterator[tuple[str, str, Callable[[], float]]]:
-    """Start a server in a child process; yield its address, a key, and a function that returns its CPU seconds."""
-    command, pipe = [sys.executable, "-c", _CHILD], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
-        requests, answers = process.stdin, process.stdout
-        assert requests is not None
-        assert answers is not None
-        requests.write(json.dumps({"store": store, "embedder": embedder}) + "\n")
-        requests.flush()
-        started = answers.readline()
-        if not started:
-            raise ZettelError("the server did not start: see its error above")
-        try:
-            address, key = json.loads(started)
-
-            def cpu_seconds() -> float:
-                requests.write("\n")
-                requests.flush()
-                return float(answers.readline())
-
-            yield address, key, cpu_seconds
-        finally:
-            requests.close()
-            process.wait(SHUTDOWN_TIMEOUT)
-
-
-def main() -> None:
-    """Serve the store named on stdin, print the address on stdout, and stop when stdin closes."""
-    asyncio.run(_serve(**json.loads(sys.stdin.readline())))
-
-
-async def _serve(store: str, embedder: str | None) -> None:
-    from zettel import AsyncMemory
-    from zettel.remote.sockets import listening
-    from zettel.server.app import application
+def _server(store: str, embedder: str | None, workers: int) -> Iterator[tuple[str, str]]:
+    """Run ``zettel serve``; yield its address and a key."""
     from zettel.server.keys import Keys
-    from zettel.server.limits import Limits
-    from zettel.server.serving import Safety, address_of, logged, server
 
-    limits, safety = Limits(rate=0), Safety()
-    with TemporaryDirectory(prefix="zettel-bench-") as folder, logged(False), listening("127.0.0.1", 0) as at:
-        keys = Keys(Path(folder) / "keys", create=True)
-        _, key = keys.create("bench", "read", None)
-        async with AsyncMemory(store, embedder=load_embedder(embedder)) as memory:
-            serving = server(application(memory, keys, limits=limits), limits, safety)
-            sys.stdout.write(json.dumps([address_of(at, safety), key]) + "\n")
-            sys.stdout.flush()
-            ended = asyncio.get_running_loop().run_in_executor(None, _print_cpu_seconds)
-            ended.add_done_callback(lambda _: setattr(serving, "should_exit", True))
-            await serving.serve(sockets=[at])
-        keys.close()
-
-
-def _print_cpu_seconds() -> None:
-    """Print this process's CPU seconds for each line on stdin, until it closes."""
-    for _ in sys.stdin:
-        sys.stdout.write(f"{time.process_time()}\n")
-        sys.stdout.flush()
+    with TemporaryDirectory(prefix="zettel-bench-") as folder:
+        file, log = Path(folder) / "keys", Path(folder) / "log"
+        with closing(Keys(file, create=True)) as keys:
+            _, key = keys.create("bench", "read", None)
+        command = [sys.executable, "-m", "zettel", "serve", "--store", store, "--keys", str(file), "--port", "0"]
+        command += ["--rate", "0", "--workers", str(workers), *(("--embedder", embedder) if embedder else ())]
+        with log.open("w") as into, subprocess.Popen(command, stderr=into) as process:
+            try:
+                while " at http" not in (text := log.read_text()):
+                    if process.poll() is not None:
+                        raise ZettelError(f"the server did not start: {text.strip()}")
+                    time.sleep(POLL_SECONDS)
+                yield text.partition(" at ")[2].split()[0], key
+            finally:
+                process.send_signal(signal.SIGINT)
+                process.wait(SHUTDOWN_TIMEOUT)

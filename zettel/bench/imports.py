@@ -87,6 +87,7 @@ def run(
             rows[unit_of] = (ratio(rows[name][0], first[name][0]), "times")
     return Result(
         bench=IMPORTING,
+        data=[],
         ran_on={"seed": SEED, "messages": f"made up, version {VERSION}", "a scope": scope_size},
         settings={**run_settings(None, (), load_embedder(embedder), K), "runner": runner or "here"},
         columns=["messages", *(f"{size:,}" for size in sizes), "unit"],
@@ -133,6 +134,7 @@ def run_long(
         rows.append([name, beside, cell, round(cell - beside, 1) if unit == "MB" else None, unit])
     return Result(
         bench="import of a long file",
+        data=[],
         ran_on={"seed": SEED, "messages": f"made up, version {VERSION}", "said at once": JOINED_MESSAGES},
         settings={**run_settings(None, (), load_embedder(embedder), K), "runner": runner or "here"},
         columns=["messages of 5 KB", f"{BESIDE:,}", f"{messages:,}", "more", "unit"],

@@ -31,7 +31,7 @@ from .child_process import chat, run_in_child
 from .completions import CompletionServer
 from .evaluation import Collection, Outcome, Progress, remember, search, temporary_memory
 from .replay import Replay, Spoken, recorded_annotations
-from .results import Cell, Result, data_file
+from .results import Cell, Result, data_files
 from .timing import percentiles
 
 MODEL = "openai/recorded"
@@ -85,7 +85,8 @@ async def run(
     fillers = sum(is_filler(event.content, event.role) for event in collection.events)
     return Result(
         bench="llm",
-        ran_on={**data_file(path), "conversation": collection.name, "turns": turns},
+        data=data_files([path, notes_file]),
+        ran_on={"conversation": collection.name, "turns": turns},
         settings={
             "notes": notes_file.name,
             "model": f"{MODEL}, served over HTTP",

@@ -1,4 +1,4 @@
-"""LoCoMo: evidence recall over long conversations.
+"""LoCoMo: evidence recall over long conversations, by turn or by session.
 
 Categories 1 to 4 make the mean. Category 5, questions without an answer, is reported apart. Only turns are stored;
 summaries of the file are ignored.
@@ -8,9 +8,10 @@ Paper: Maharana et al. 2024, "Evaluating Very Long-Term Conversational Memory of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from zettel.annotate.recorded import RecordedAnnotator
 from zettel.embed import load_embedder
@@ -19,28 +20,33 @@ from zettel.model import Event
 from zettel.transcripts.formats import locomo
 
 from .baselines import ALL, load_baselines
+from .comparison import SIGNIFICANCE, Measure, compare
 from .evaluation import (
-    LATENCY_COLUMNS,
     OURS,
     Collection,
     Progress,
     Question,
     ablations,
+    by_session,
     curves,
     evaluate,
-    latency,
     load_scorers,
     run_settings,
     scorer_without,
 )
-from .metrics import QuestionResult, RecallSummary, auroc, read_evidence, summarize
-from .results import Cell, Result, data_file
+from .metrics import QuestionResult, RecallSummary, read_evidence, recall, summarize
+from .results import Result, data_files
 
 GROUPS = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
 """LoCoMo's categories of questions."""
 
 MEAN_OF = frozenset("1234")
 UNANSWERABLE = "5"
+ANSWERABLE = "1-4"
+"""Column name of the mean."""
+Level: TypeAlias = Literal["turn", "session"]
+SESSION_DEPTH = 10
+"""Turns that are searched for each place of a session, because several hits may belong to one session."""
 WITHOUT_NOTES = "zettel without notes"
 KS = (10, 20)
 """Places that hits may take."""
@@ -58,13 +64,15 @@ async def run(
     baselines: Sequence[str] = ALL,
     scorers: Sequence[str] = (),
     notes_file: Path | None = None,
+    level: Level = "turn",
 ) -> Result:
     """Measure recall@k of zettel and ``baselines`` for each of ``ks``.
 
     ``conversations`` selects by name or number, empty for all. ``notes_file`` contains recorded notes of one
     conversation (see ``RecordedAnnotator``); a further row has recall without them. ``ablate`` adds a row without each
-    part of the scorer, ``scorers`` a row for each name. AUROC compares the first hit's score on answerable (1 to 4) and
-    unanswerable questions (5).
+    part of the scorer, ``scorers`` a row for each name. ``level="session"`` measures the recall of sessions, in the
+    order of their first hit, among SESSION_DEPTH times as many turns. AUROC compares the first hit's score on
+    answerable (1 to 4) and unanswerable questions (5).
 
     Raises ``InvalidInput`` for an unknown conversation or a file without questions, ``BadRecord`` for a damaged file,
     and the errors of ``load_scorer``.
@@ -74,24 +82,25 @@ async def run(
     model, scorer = load_embedder(embedder), scorer_without(without)
     simple = load_baselines(baselines, model)
     rankers = load_scorers(scorers)
+    depth = max(ks) * (SESSION_DEPTH if level == "session" else 1)
     outcome = await evaluate(
-        collections, max(ks), scorer, model, progress, baselines=simple.systems,
+        collections, depth, scorer, model, progress, baselines=simple.systems,
         scorers=rankers | (ablations() if ablate else {}), annotator=annotator,
     )  # fmt: skip
     if annotator is not None:
-        bare = await evaluate(collections, max(ks), scorer, model, progress, baselines={})
+        bare = await evaluate(collections, depth, scorer, model, progress, baselines={})
         outcome.results[WITHOUT_NOTES] = bare.results[OURS]
         outcome.times[WITHOUT_NOTES] = bare.times[OURS]
-    rows: list[list[Cell]] = []
-    for system, results in outcome.results.items():
-        recalls = [round(summarize(chosen, k).recall, 4) for chosen in _groups(results) for k in ks]
-        rows.append([system, *recalls, _score_auroc(results), *latency(outcome, system)])
-    sizes = [summarize(chosen, max(ks)).questions for chosen in _groups(outcome.results[OURS]) for _ in ks]
-    rows.append(["asked", *sizes, None, *[None] * len(LATENCY_COLUMNS)])
+    if level == "session":
+        outcome = by_session(outcome, collections)
+    groups = {ANSWERABLE: MEAN_OF, **{name: frozenset([category]) for category, name in GROUPS.items()}}
+    measures = {f"{name} @{k}": _recall(categories, k) for name, categories in groups.items() for k in ks}
+    columns, rows = compare(outcome, measures, [f"{ANSWERABLE} @{k}" for k in ks], _is_answerable)
     turns = sum(len(collection.events) for collection in collections)
     notes = [
         f"Evidence recall in the first {' and '.join(map(str, ks))} places; AUROC of the first hit's score, categories "
         "1-4 against 5; ms for one search.",
+        SIGNIFICANCE,
         f"{problems.repaired} malformed evidence ids were split or mended, {problems.dropped} dropped; "
         f"{problems.without} questions without evidence are not counted in recall.",
         f"zettel took {outcome.import_seconds:.1f} s for {turns} turns and {outcome.search_seconds:.1f} s for "
@@ -100,14 +109,12 @@ async def run(
     ]
     return Result(
         bench="locomo",
-        ran_on={**data_file(path), "conversations": ", ".join(c.name for c in collections), "turns": turns},
-        settings=run_settings(scorer, without, model, ks) | ({"notes": notes_file.name} if notes_file else {}),
-        columns=[
-            "recall",
-            *(f"{name} @{k}" for name in ("1-4", *GROUPS.values()) for k in ks),
-            "AUROC",
-            *LATENCY_COLUMNS,
-        ],
+        data=data_files([path, *([notes_file] if notes_file else [])]),
+        ran_on={"conversations": ", ".join(c.name for c in collections), "turns": turns},
+        settings=run_settings(scorer, without, model, ks)
+        | {"level": level}
+        | ({"notes": notes_file.name} if notes_file else {}),
+        columns=["recall" if level == "turn" else "recall of sessions", *columns],
         rows=rows,
         notes=notes,
         curves=curves(outcome, [OURS, *rankers, *simple.systems], lambda results, k: mean(results, k).recall, max(ks)),
@@ -130,19 +137,15 @@ def answerable(results: Sequence[QuestionResult]) -> list[QuestionResult]:
     return [result for result in results if result.group in MEAN_OF]
 
 
-def _groups(results: Sequence[QuestionResult]) -> list[list[QuestionResult]]:
-    """Return the answerable questions, then those of each category."""
-    return [answerable(results), *([result for result in results if result.group == group] for group in GROUPS)]
+def _recall(categories: Container[str], k: int) -> Measure:
+    def measure(result: QuestionResult) -> float | None:
+        return recall(result.hits, result.needed, k) if result.needed and result.group in categories else None
+
+    return measure
 
 
-def _score_auroc(results: Sequence[QuestionResult]) -> Cell:
-    """Return the AUROC of the first hits' scores; None for a baseline, which has no calibrated scores."""
-    scored = [(result.group, result.score) for result in results if result.score is not None]
-    area = auroc(
-        [score for group, score in scored if group in MEAN_OF],
-        [score for group, score in scored if group == UNANSWERABLE],
-    )
-    return None if area is None else round(area, 4)
+def _is_answerable(result: QuestionResult) -> bool | None:
+    return {UNANSWERABLE: False, **dict.fromkeys(MEAN_OF, True)}.get(result.group)
 
 
 @dataclass

@@ -1,10 +1,12 @@
-"""Evidence recall@k, AUROC, and the overlap of two systems' hits."""
+"""Evidence recall@k, measures of a ranking (NDCG, MRR), AUROC, and the overlap of two systems' hits."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from itertools import combinations
+from math import log2
 from typing import NamedTuple
 
 Hits = Sequence[Collection[str]]
@@ -86,6 +88,49 @@ def summarize(results: Sequence[QuestionResult], k: int) -> RecallSummary:
         return RecallSummary(0, 0.0, 0.0)
     perfect = sum(value == 1.0 for value in recalls)
     return RecallSummary(len(recalls), sum(recalls) / len(recalls), perfect / len(recalls))
+
+
+def ranking(hits: Hits) -> list[str]:
+    """Return the events in the order of their first hit, each once."""
+    return list(dict.fromkeys(event for hit in hits for event in hit))
+
+
+def recall_any(ranked: Sequence[str], needed: Collection[str], k: int) -> float:
+    """Return 1.0 if one of the needed ids is among the first ``k``, else 0.0."""
+    return float(not set(ranked[:k]).isdisjoint(needed))
+
+
+def recall_all(ranked: Sequence[str], needed: Collection[str], k: int) -> float:
+    """Return 1.0 if all needed ids are among the first ``k``, else 0.0."""
+    return float(set(ranked[:k]).issuperset(needed))
+
+
+def ndcg(ranked: Sequence[str], needed: Collection[str], k: int) -> float:
+    """Return the gain of the first ``k`` ids, divided by that of an ideal ranking; ``needed`` has at least one id.
+
+    A needed id at rank r, from 1, gains 1 / max(1, log2(r)): the first two ranks are not discounted, as in LongMemEval.
+    Järvelin and Kekäläinen 2002, "Cumulated Gain-Based Evaluation of IR Techniques", with base 2.
+    """
+    gain = sum(_gain(rank) for rank, id in enumerate(ranked[:k], start=1) if id in needed)
+    return gain / sum(map(_gain, range(1, min(len(needed), k) + 1)))
+
+
+def _gain(rank: int) -> float:
+    return 1 / max(1.0, log2(rank))
+
+
+def reciprocal_rank(ranked: Sequence[str], needed: Collection[str]) -> float:
+    """Return 1 / the rank of the first needed id, 0.0 if the ranking has none; its mean over questions is the MRR."""
+    return next((1 / rank for rank, id in enumerate(ranked, start=1) if id in needed), 0.0)
+
+
+def kendall_tau(places: Sequence[int]) -> float | None:
+    """Return how well different places are in ascending order, from -1 to 1; None for fewer than two.
+
+    The share of pairs in order minus that of the others. Kendall 1938, "A New Measure of Rank Correlation".
+    """
+    pairs = [1 if first < second else -1 for first, second in combinations(places, 2)]
+    return sum(pairs) / len(pairs) if pairs else None
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float | None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from zettel.embed import load_embedder
 
-from . import locomo, two_wiki
+from . import locomo, multihop
 from .evaluation import OURS, Collection, Outcome, Progress, evaluate, run_settings, scorer_without
 from .metrics import QuestionResult, summarize
-from .results import Cell, Result, data_file
+from .results import Cell, Result, data_files
 
 K = 10
 """Places for the recall of both."""
@@ -31,20 +31,16 @@ async def run(
 ) -> Result:
     """Measure recall@10 of both and 2Wiki's perfect@8, apart and mixed. Raises the errors of both readers."""
     talks, _ = locomo.read(path, conversations)
-    corpus, questions = two_wiki.files(wiki, None)
-    passages, _ = two_wiki.read(corpus, questions)
+    corpus, questions = multihop.files(wiki, None)
+    passages, _ = multihop.read(corpus, questions)
     model, scorer = load_embedder(embedder), scorer_without(without)
     alone, both = [*talks, passages], [merged(talk, passages) for talk in talks]
     apart = await evaluate(alone, K, scorer, model, progress)
     mixed = await evaluate(both, K, scorer, model, progress)
     return Result(
         bench="mixed",
-        ran_on={
-            **data_file(path),
-            "conversations": ", ".join(talk.name for talk in talks),
-            **{f"2wiki_{key}": value for key, value in data_file(corpus).items()},
-            "passages": len(passages.events),
-        },
+        data=data_files([path, corpus, questions]),
+        ran_on={"conversations": ", ".join(talk.name for talk in talks), "passages": len(passages.events)},
         settings=run_settings(scorer, without, model, K),
         columns=["recall", "scope", f"LoCoMo 1-4 @{K}", f"2Wiki @{K}", f"2Wiki perfect @{PERFECT_K}"],
         rows=[*_rows(apart, "apart", alone[:-1]), *_rows(mixed, "mixed", both)],
@@ -78,6 +74,6 @@ def _rows(outcome: Outcome, scope: str, collections: Sequence[Collection]) -> li
 
 
 def _measures(results: Sequence[QuestionResult]) -> list[Cell]:
-    wiki = [result for result in results if result.group == two_wiki.GROUP]
+    wiki = [result for result in results if result.group not in locomo.GROUPS]
     wiki_means = (summarize(wiki, K).recall, summarize(wiki, PERFECT_K).perfect)
     return [round(locomo.mean(results, K).recall, 4), *(round(value, 4) if wiki else None for value in wiki_means)]

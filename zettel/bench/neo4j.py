@@ -22,7 +22,7 @@ from zettel.model import Scope
 from zettel.ports import Embedder
 
 from . import neo4j_writes, sizes
-from .child_process import SEARCHES_BEFORE, adds, run_in_child, searches
+from .child_process import SEARCHES_BEFORE, adds, run_in_child, searches, uncached_searches
 from .evaluation import Progress, run_settings
 from .metrics import overlap
 from .overlap import TENANT
@@ -46,7 +46,10 @@ SESSIONS_APART = 5_000
 MOST_ADDED = (WRITERS + 1) * SESSIONS_APART * 40
 """Sessions between the starts of two writers, and size of the synthetic scope."""
 
-BARE, EMBEDDED = "bare UNWIND", "embedded"
+UNCACHED_QUESTIONS, PROCESSES = 50, 3
+"""Searches of a scope that is not cached, in each of so many new processes."""
+
+BARE, EMBEDDED, CACHED = "bare UNWIND", "embedded", "cached"
 
 
 class Searched(NamedTuple):
@@ -78,6 +81,7 @@ def run(
     rows += _adds(url, model, embedder, progress)
     return Result(
         bench="neo4j",
+        data=[],
         ran_on={"server": inserted.server, "seed": SEED, "messages": f"made up, version {VERSION}"},
         settings=run_settings(None, (), model, K) | {"store": "neo4j"},
         columns=["measured", "neo4j", "beside", "ratio", "unit", "beside it"],
@@ -131,6 +135,9 @@ def _searches(
                     totals[size].seconds.extend(answer["seconds"])
                     totals[size].found.extend(answer["found"])
     rows = [row for size in scope_sizes for row in _search_rows(size, ours[size], theirs[size])]
+    for place, size in enumerate(scope_sizes):
+        progress("asking uncached scopes", place, len(scope_sizes))
+        rows += _uncached_rows(url, size, embedder, _median(ours[size]))
     smallest = scope_sizes[0]
     for size in scope_sizes[1:]:
         served, embedded = (_median(side[size]) / _median(side[smallest]) for side in (ours, theirs))
@@ -151,6 +158,24 @@ def _search_rows(size: int, ours: Searched, theirs: Searched) -> list[list[Cell]
         rows.append(_row(f"- {stage} p50, {size:,}", served[0], embedded[0], "ms"))
     shared = round(overlap(ours.found, theirs.found), 4)
     return [*rows, [f"- overlap @{K}, {size:,}", shared, None, None, "of 1", EMBEDDED]]
+
+
+def _uncached_rows(url: str, size: int, embedder: str | None, cached: float) -> list[list[Cell]]:
+    """Searches in a scope that is not cached: the first of a new process, and later ones."""
+    texts = [question.text for question in ZipfScope(size).questions(UNCACHED_QUESTIONS)]
+    runs = [
+        run_in_child(
+            uncached_searches, store=url, embedder=embedder, questions=texts, k=K, scope=_scope(size).model_dump(),
+            before=SEARCHES_BEFORE,
+        )
+        for _ in range(PROCESSES)
+    ]  # fmt: skip
+    cold = percentiles([run["first"] for run in runs], PERCENTILES)[0]
+    warm = percentiles([seconds for run in runs for seconds in run["seconds"]], PERCENTILES)[0]
+    return [
+        _row(f"first search, new process, {size:,}", cold, cached, "ms", CACHED),
+        _row(f"first search, warm, {size:,}", warm, cached, "ms", CACHED),
+    ]
 
 
 def _median(searched: Searched) -> float:
@@ -224,6 +249,9 @@ def _notes() -> list[str]:
         f"Searches: {QUESTIONS} questions in each of {ROUNDS} rounds, after one that is not counted; a process for "
         f"each store, size and round, its first {SEARCHES_BEFORE} searches not counted; p50 of parts do not add up to "
         "the whole's.",
+        f"First searches: in {PROCESSES} processes for each size, in a scope that is not cached. In a new process, the "
+        f"driver connects; warm are {UNCACHED_QUESTIONS} searches after {SEARCHES_BEFORE} that are not counted, with "
+        "open connections. Both beside the p50 of a cached scope.",
         "Imports are annotated, embedded and linked; no rate for a scope that was in the server already.",
         f"add: one event after another by {WRITERS} processes, each with its own jobs, for {ADDING:g} s in which all "
         f"are at work; embedding included, into scopes of {ADDED_TO:,} notes.",

@@ -27,7 +27,7 @@ from zettel.ports import GraphStore
 from . import locomo
 from .evaluation import Collection, Progress, Question, run_settings, store
 from .metrics import overlap
-from .results import Cell, Result, data_file
+from .results import Cell, Result, data_files
 from .synthetic import large_scope
 from .timing import MILLISECONDS
 
@@ -96,7 +96,8 @@ async def run(
     several = len(names) > 2
     return Result(
         bench="overlap",
-        ran_on={**data_file(path), "made-up notes": notes},
+        data=data_files([path]),
+        ran_on={"made-up notes": notes},
         settings=run_settings(None, (), model, K)
         | {
             "store": names[0],

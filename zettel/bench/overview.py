@@ -29,7 +29,7 @@ from zettel.search.pack import estimate_tokens
 
 from . import fitting
 from .evaluation import Collection, Progress, remember, run_settings, temporary_memory
-from .results import Cell, Result, file_hashes
+from .results import Cell, Result, data_files
 
 K = 10
 """Hits of a search."""
@@ -114,7 +114,6 @@ async def run(folder: Path, progress: Progress, embedder: str | None = None) -> 
     answers: list[Answer] = []
     borders: list[Borders] = []
     labelled = read(folder)
-    files = sorted({folder / name for name in labelled})
     for labels, collection in labelled.values():
         async with temporary_memory(embedder=model) as memory:
             answers += await _answers(memory, labels, collection, progress)
@@ -123,7 +122,8 @@ async def run(folder: Path, progress: Progress, embedder: str | None = None) -> 
     rows = [_row(part, answers, borders) for part in parts]
     return Result(
         bench="overview",
-        ran_on=file_hashes(files),
+        data=data_files(folder / file for name, (labels, _) in labelled.items() for file in (name, labels.of)),
+        ran_on={},
         settings=run_settings(None, (), model, K),
         columns=["part", "questions", "insight first", "covered", "reached", "tokens", "F1 chats", "F1 talks"],
         rows=rows,

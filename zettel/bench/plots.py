@@ -88,8 +88,8 @@ def _by_places(result: Result) -> Any:
     axes.set_xlim(1, most)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("places")
-    two_wiki = result.bench == "2wiki"
-    axes.set_ylabel("questions with all passages found" if two_wiki else "evidence recall, categories 1 to 4")
+    passages = result.bench == "multihop"
+    axes.set_ylabel("questions with all passages found" if passages else "evidence recall, categories 1 to 4")
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], loc="outside right center", title=f"in {most} places")
     return figure

@@ -31,7 +31,7 @@ from . import follower
 from .changes import existing
 from .completions import CompletionServer
 from .evaluation import Progress, run_settings
-from .results import Cell, Result, data_file
+from .results import Cell, Result, data_files
 
 CHATTER = "chatter.jsonl"
 """File of other messages, beside the facts."""
@@ -163,7 +163,8 @@ async def run(path: Path, progress: Progress, embedder: str | None = None, follo
     settings = {"trust of the attacker": OUTSIDER, "language model": "follows every note" if follows else "none"}
     return Result(
         bench="poison",
-        ran_on={**data_file(path), "facts": len(facts)},
+        data=data_files([path, path.with_name(CHATTER)]),
+        ran_on={"facts": len(facts)},
         settings=run_settings(None, (), model, K) | settings,
         columns=["attack", "asked", "poison first", f"truth in {SHOWN}", "truth first", "truths superseded",
                  "poison unmarked in context"],

@@ -44,7 +44,7 @@ from . import chats
 from .changes import MODEL
 from .completions import CompletionServer
 from .evaluation import Collection, Progress, run_settings, store, temporary_memory
-from .results import Cell, Result, file_hashes
+from .results import Cell, Result, data_files
 
 RIDGE = 4.0
 """Penalty on the squared weights of standardised inputs."""
@@ -101,10 +101,12 @@ async def run(
     """
     collections = [collection for path in paths for collection in chats.read(path)]
     read = {collection.name: read_sheet(sheets, collection.name) for collection in collections}
+    folders = [folder for folder in (sheets, recorded) if folder is not None]
+    files = [*chats.files(*paths), *(folder / f"{name}.json" for folder in folders for name in read)]
     if fit is not None:
         write_weights(fit, *fitted(collections, read, language(fit.stem)))
         return Result(
-            bench="profile fit", ran_on=file_hashes(paths), settings={"ridge": RIDGE}, columns=["chats"],
+            bench="profile fit", data=data_files(files), ran_on={}, settings={"ridge": RIDGE}, columns=["chats"],
             rows=[[len(collections)]], notes=[f"weights written to {fit}"],
         )  # fmt: skip
     model = load_embedder(embedder)
@@ -125,7 +127,8 @@ async def run(
     total = _Outcome("all", *(sum(values) for values in zip(*(outcome[1:] for outcome in outcomes), strict=True)))
     return Result(
         bench="profile",
-        ran_on=file_hashes(paths),
+        data=data_files(files),
+        ran_on={},
         settings=run_settings(None, (), model, []),
         columns=["chat", "facts", "present", "share", "lines", "outdated", "share outdated"],
         rows=[*rows, _row(total)],

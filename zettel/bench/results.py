@@ -8,7 +8,8 @@ import platform
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,13 +20,13 @@ from pydantic import BaseModel, Field
 from zettel.version import VERSION
 
 PACKAGES = (
-    "faiss-cpu", "litellm", "model2vec", "neo4j", "numpy", "onnxruntime", "pydantic", "PyStemmer", "scipy",
+    "faiss-cpu", "litellm", "model2vec", "neo4j", "numpy", "onnxruntime", "pydantic", "PyStemmer", "ray", "scipy",
     "sentence-transformers", "torch",
 )  # fmt: skip
 """Packages whose version may affect a result."""
 
 _CPUINFO = Path("/proc/cpuinfo")
-_DIGEST_CHARS = 16
+_BLOCK = 1 << 20
 
 Cell: TypeAlias = "str | int | float | None"
 UnitRows: TypeAlias = "dict[str, tuple[Cell, str]]"
@@ -57,6 +58,14 @@ def this_machine() -> Machine:
     )
 
 
+class DataFile(BaseModel):
+    """A data file that a benchmark read: its name, its size in bytes, and its SHA-256 in hexadecimal digits."""
+
+    name: str
+    size: int
+    sha256: str
+
+
 class Result(BaseModel):
     """A benchmark's table with the data needed to judge and repeat it; by default of this machine, now."""
 
@@ -66,7 +75,10 @@ class Result(BaseModel):
     """The git commit of the checkout that was measured, with "+" for uncommitted changes; None outside a checkout."""
     taken_at: datetime = Field(default_factory=lambda: datetime.now(timezone.utc).replace(microsecond=0))
     machine: Machine = Field(default_factory=this_machine)
+    data: list[DataFile]
+    """The data files that the benchmark read, from ``data_files``; empty for made-up messages."""
     ran_on: dict[str, Cell]
+    """Counts and names of the parts of the data that were used."""
     settings: dict[str, Cell]
     columns: list[str]
     rows: list[list[Cell]]
@@ -100,15 +112,15 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def data_file(path: Path) -> dict[str, Cell]:
-    """Return a data file's name, without its folder, and hash."""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return {"file": path.name, "sha256": digest[:_DIGEST_CHARS]}
+def data_files(paths: Iterable[Path]) -> list[DataFile]:
+    """Describe data files, each once, in their order.
 
-
-def file_hashes(paths: Iterable[Path]) -> dict[str, Cell]:
-    """Return the hash of each data file by its name."""
-    return {path.name: data_file(path)["sha256"] for path in paths}
+    A name is a file's name, without its folder. Files of the same name have as many of their folders in front as
+    distinguish them.
+    """
+    files = list(dict.fromkeys(path.resolve() for path in paths))
+    ends = Counter(end for file in files for end in _ends(file))
+    return [_described(next(end for end in _ends(file) if ends[end] == 1), file) for file in files]
 
 
 def ratio(dividend: Cell, divisor: Cell) -> Cell:
@@ -116,6 +128,21 @@ def ratio(dividend: Cell, divisor: Cell) -> Cell:
     assert isinstance(dividend, (int, float))
     assert isinstance(divisor, (int, float))
     return round(dividend / divisor, 2)
+
+
+def _ends(file: Path) -> Iterator[str]:
+    """Yield a file's name, its name with its folder, and so on, up to its whole path."""
+    for start in range(len(file.parts) - 1, -1, -1):
+        yield "/".join(file.parts[start:])
+
+
+def _described(name: str, path: Path) -> DataFile:
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+    return DataFile(name=name, size=size, sha256=digest.hexdigest())
 
 
 def _processor() -> str:

@@ -11,13 +11,13 @@ import anyio
 
 from zettel.errors import InvalidInput
 
-from . import imports, locomo, mixed, overlap, plots, sizes, speed, two_wiki
+from . import imports, locomo, mixed, multihop, overlap, plots, sizes, speed
 from .baselines import ALL, MINILM
 from .evaluation import Progress
 from .results import Result
 
 CONVERSATIONS = "locomo*.json"
-"""Name of LoCoMo's file in a data folder; ``two_wiki`` names those of 2Wiki."""
+"""Name of LoCoMo's file in a data folder; ``multihop`` names those with passages."""
 
 Measure: TypeAlias = Callable[[], Result]
 
@@ -38,12 +38,12 @@ def run(
     the errors of the benchmarks.
     """
     locomo_file = find_locomo(data)
-    two_wiki.files(data, None)
+    multihop.files(data, None)
     plots.require_matplotlib()
     options: dict[str, Any] = {"embedder": embedder, "ablate": True, "baselines": baselines}
     measures: dict[str, Measure] = {
         "locomo": lambda: anyio.run(partial(locomo.run, locomo_file, progress, **options)),
-        "2wiki": lambda: anyio.run(partial(two_wiki.run, data, progress, **options)),
+        "2wiki": lambda: anyio.run(partial(multihop.run, data, progress, **options)),
         "mixed": lambda: anyio.run(partial(mixed.run, locomo_file, data, progress, embedder=embedder)),
         "overlap": lambda: anyio.run(
             partial(overlap.run, locomo_file, progress, notes=overlap.NOTES, embedder=embedder)

@@ -56,6 +56,7 @@ def run(sizes: Sequence[int], progress: Progress, folder: Path | None = None, em
         rows["search p50 ÷ smallest"] = (ratio(rows["search p50"][0], first["search p50"][0]), "times")
     return Result(
         bench="speed by size",
+        data=[],
         ran_on={"seed": SEED, "messages": f"made up, version {VERSION}", "kept": "yes" if folder else None},
         settings=run_settings(None, (), model, K),
         columns=["made-up notes", *(f"{size:,}" for size in sizes), "unit"],

@@ -26,7 +26,7 @@ from zettel.transcripts.formats import locomo
 
 from .baselines import silence_transformers
 from .evaluation import Progress, run_settings
-from .results import Cell, Result, data_file, usable_cores
+from .results import Cell, Result, data_files, usable_cores
 from .timing import MILLISECONDS, PERCENTILES, percentiles
 
 TRIES = 3
@@ -66,7 +66,8 @@ def run(path: Path, progress: Progress, minilm: str, embedder: str | None = None
     notes.append(f"cold times are the median of {COLD_TRIES} processes, Python's own start included.")
     return Result(
         bench="speed",
-        ran_on={**data_file(path), "turns": len(events)},
+        data=data_files([path]),
+        ran_on={"turns": len(events)},
         settings=run_settings(None, (), model, k=10),
         columns=["speed", "value", "unit"],
         rows=rows,

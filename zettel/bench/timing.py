@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from zettel.ports import QuestionEmbedder
+from zettel.ports import JointScorer, QuestionEmbedder
 
 if TYPE_CHECKING:
     from zettel.ports import Embedder, GraphStore, Scorer
@@ -53,7 +53,8 @@ class StageTimer:
 
     def scorer(self, scorer: Scorer) -> Scorer:
         """Return a timed proxy of a scorer."""
-        return self._proxy(scorer, {"score": "score"})
+        methods = ["score", "score_each"] if isinstance(scorer, JointScorer) else ["score"]
+        return self._proxy(scorer, dict.fromkeys(methods, "score"))
 
     def embedder(self, embedder: Embedder) -> Embedder:
         """Return a timed proxy of an embedder."""

@@ -25,6 +25,7 @@ from zettel.integrations.recalled_text import normalized
 from zettel.model import Event, Scope
 from zettel.search.learned import learned_preferences
 
+from . import chats
 from .evaluation import Collection, Progress, external_ids_by_note, run_settings, store
 from .feedback import (
     K,
@@ -36,7 +37,7 @@ from .feedback import (
     require_later,
     with_means,
 )
-from .results import Cell, Result, file_hashes
+from .results import Cell, Result, data_files
 
 OVERLOOKED = 0.2
 """Chance that the model overlooks a memory in its prompt."""
@@ -109,7 +110,8 @@ async def run(
                 rows.append([f"{name}, seed {seed}", *cells])
     return Result(
         bench="feedback",
-        ran_on=file_hashes(paths),
+        data=data_files(chats.files(*paths)),
+        ran_on={},
         settings={**run_settings(None, (), model, K), "answers": uses, "seeds": seeds, "through": "wrap"},
         columns=["preference", "used", "reported", "right", "later", "untuned", "tuned", "difference", "accepted"],
         rows=with_means(rows, names),

@@ -5,9 +5,13 @@ Each module contains one group of commands. No module imports the engine before 
 
 from __future__ import annotations
 
+import os
 import sys
 from io import TextIOWrapper
 
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+"""Environment variable that numpy reads when imported. With more than one, its threads wait busily for each other:
+a search then takes twice the processor time, and as long as before."""
 INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 
 
@@ -19,6 +23,7 @@ def main() -> None:
         sys.exit(hook.main(sys.argv[2:]))
     from .app import run
 
+    os.environ.setdefault(BLAS_THREADS, "1")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # escape characters that the terminal or pipe cannot encode
             stream.reconfigure(errors="backslashreplace")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ import typer
 
 from zettel.errors import InvalidInput
 
-from .common import DEFAULT_STORE, Common, common, echo, notify, print_json
+from .common import DEFAULT_STORE, Common, common, echo, notify, print_json, require_consent
 
 if TYPE_CHECKING:
     from zettel.integrations.coding_agents.connect import Change
@@ -114,8 +113,7 @@ def _change(
         for change in changes:
             echo(change.diff().rstrip("\n"))
     if changes and not yes:
-        if not sys.stdin.isatty():
-            raise InvalidInput("this would change the files above: confirm with --yes, because stdin is not a terminal")
+        require_consent(yes, "this would change the files above")
         if not typer.confirm("Change these files?", err=True):
             notify("zettel: nothing was changed")
             raise typer.Exit(1)

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import typer
 
-from zettel.errors import ZettelError
+from zettel.errors import BadRecord, InvalidInput, SecretRefused, ZettelError
 from zettel.version import VERSION
 
 from . import (
     INTERRUPTED,
     agents,
     archive,
-    bench,
+    audit,
+    bench_answers,
+    bench_peers,
+    benchmarks_field,
     demo,
     edit,
     embedder,
     encryption,
+    entities,
     evolve,
     explore,
     history,
@@ -32,11 +37,13 @@ from . import (
     neo4j,
     notes,
     query,
+    retention,
     scorer,
     search,
     serve,
+    webhooks,
 )
-from .common import DEFAULT_STORE, EVERYWHERE, Common, echo, move_common_options_first, notify
+from .common import DEFAULT_STORE, EVERYWHERE, VALUED, Common, echo, move_common_options_first, notify
 
 # Depending on its version, Typer bundles click or imports it; both give these base classes.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
@@ -122,6 +129,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "unlink": links.unlink,
     "conflicts": links.conflicts,
     "resolve": links.resolve,
+    "entities": entities.entities,
+    "entity": entities.entity,
     "history": history.history,
     "revert": history.revert,
     "archive": archive.archive,
@@ -152,11 +161,16 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 for name, command in COMMANDS.items():
     app.command(name, epilog=EVERYWHERE)(command)
-app.add_typer(bench.app, name="bench")
+app.add_typer(audit.app, name="audit")
+benchmarks_field.app.command("answers", epilog=EVERYWHERE)(bench_answers.answers)
+benchmarks_field.app.command("peers", epilog=EVERYWHERE)(bench_peers.peers)
+app.add_typer(benchmarks_field.app, name="bench")
 app.add_typer(embedder.app, name="embedder")
 app.add_typer(keys.app, name="keys")
 app.add_typer(neo4j.app, name="neo4j")
+app.add_typer(retention.app, name="retention")
 app.add_typer(scorer.app, name="scorer")
+app.add_typer(webhooks.app, name="webhooks")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -173,7 +187,8 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _output_closed()
     except (ZettelError, OSError) as error:
-        return _failed(str(error))
+        is_misuse = isinstance(error, InvalidInput) and not isinstance(error, (BadRecord, SecretRefused))
+        return _failed(str(error), MISUSED if is_misuse else FAILED)
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     if status == INTERRUPTED:
@@ -183,13 +198,17 @@ def run(arguments: Sequence[str]) -> int:
 
 def _misused(error: Any) -> int:
     path = error.ctx.command_path if error.ctx else "zettel"
+    if hasattr(error, "option_name") and hasattr(error, "possibilities") and error.ctx:
+        # click suggests the options of the command alone
+        own = [option for parameter in error.ctx.command.params for option in parameter.opts]
+        error.possibilities = get_close_matches(error.option_name, [*own, *VALUED, "--json"])
     notify(f"{path}: {_one_line(error.format_message())} (see {path} --help)")
     return MISUSED
 
 
-def _failed(message: str) -> int:
+def _failed(message: str, status: int = FAILED) -> int:
     notify(f"zettel: {_one_line(message)}")
-    return FAILED
+    return status
 
 
 def _output_closed() -> int:

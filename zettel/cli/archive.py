@@ -50,8 +50,8 @@ def unarchive(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A
 def review(ctx: typer.Context) -> None:
     """List the notes that wait for a person to confirm them.
 
-    These are notes of writers without full trust, and notes that look like instructions. They are found, but stay out
-    of the core memory, the profile, lessons and insights. Confirm or quarantine them.
+    These are notes of writers without full trust, and notes that look like instructions. Searches find them, but the
+    core memory, the profile, lessons and insights leave them out. Confirm or quarantine them.
 
     \b
     Examples:

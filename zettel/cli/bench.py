@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -67,6 +67,7 @@ def locomo(
     path: LoCoMoFile,
     conversation: Conversations = None,
     k: list[int] = typer.Option([10, 20], "-k", "--k", min=1, help=f"{_K_HELP}; repeatable."),
+    level: Literal["turn", "session"] = typer.Option("turn", "--level", help="Recall of turns or of sessions."),
     with_: Path | None = typer.Option(
         None, "--with", metavar="2WIKI", help="Add 2Wiki's passages (file or folder) to the scope of each conversation."
     ),
@@ -80,8 +81,8 @@ def locomo(
 ) -> None:
     """Measure evidence recall on LoCoMo, beside baselines.
 
-    --with measures recall on both data sets, in separate scopes and in the same scope. --notes measures recall with
-    and without the recorded notes.
+    --level session measures the recall of sessions, in the order of their first hit. --with measures recall on both
+    data sets, in separate scopes and in the same scope. --notes measures recall with and without the recorded notes.
 
     \b
     Examples:
@@ -89,61 +90,31 @@ def locomo(
       zettel bench locomo locomo10.json --conversation 26 --without walk,windows --json result.json
       zettel bench locomo locomo10.json --ablate --plot pictures
       zettel bench locomo locomo10.json --scorer decoder --scorer cross-encoder
+      zettel bench locomo locomo10.json --level session -k 1 -k 5
       zettel bench locomo locomo10.json --with 2wiki/
       zettel bench locomo locomo10.json --conversation 26 --notes notes.jsonl
     """
     options = common(ctx)
     require_readable(path, json)
     require_drawable(plot)
-    _require_complete_scorer(without, ablate, scorer)
-    if with_ is not None and (ablate or scorer or beside is not None or plot is not None or notes is not None):
-        raise InvalidInput("--with does not take --ablate, --scorer, --beside, --plot or --notes: leave them out")
+    require_complete_scorer(without, ablate, scorer)
+    others = ablate or scorer or beside is not None or plot is not None or notes is not None or level == "session"
+    if with_ is not None and others:
+        raise InvalidInput("--with takes no --ablate, --scorer, --beside, --plot, --notes or --level: leave them out")
     if notes is not None:
         require_readable(notes, None)
     from zettel.bench import locomo as bench
     from zettel.bench import mixed
 
-    chosen, parts = tuple(conversation or ()), _parts(without)
+    chosen, parts = tuple(conversation or ()), separated(without)
     if with_ is not None:
         measure(lambda progress: mixed.run(path, with_, progress, chosen, parts, options.embedder), options, json)
         return
-    run = partial(bench.run, ablate=ablate, baselines=_baselines(beside), notes_file=notes, scorers=scorer or ())
+    run = partial(
+        bench.run, ablate=ablate, baselines=baseline_names(beside), notes_file=notes, scorers=scorer or (), level=level
+    )
     ks = sorted(set(k))
     measure(lambda progress: run(path, progress, chosen, ks, parts, options.embedder), options, json, plot)
-
-
-@app.command("2wiki", epilog=EVERYWHERE)
-def two_wiki(
-    ctx: typer.Context,
-    path: Path = typer.Argument(metavar="PATH", help="The passages (JSON lines), or a folder with both files."),
-    questions: Path | None = typer.Argument(None, metavar="QUESTIONS", help="The questions; by default beside PATH."),
-    k: K = 8,
-    without: Without = "",
-    ablate: Ablate = False,
-    scorer: Scorers = None,
-    beside: Beside = None,
-    plot: Plot = None,
-    json: JsonFile = None,
-) -> None:
-    """Measure on 2WikiMultihopQA how often one search finds all needed passages, beside baselines.
-
-    \b
-    Examples:
-      zettel bench 2wiki data/
-      zettel bench 2wiki passages.jsonl questions.jsonl --without walk
-      zettel bench 2wiki data/ --ablate --beside bm25,vectors
-      zettel bench 2wiki data/ --scorer decoder
-    """
-    options = common(ctx)
-    require_readable(path, json, folder=True)
-    require_drawable(plot)
-    _require_complete_scorer(without, ablate, scorer)
-    from zettel.bench import two_wiki as bench
-
-    run = partial(bench.run, ablate=ablate, baselines=_baselines(beside), scorers=scorer or ())
-    measure(
-        lambda progress: run(path, progress, questions, k, _parts(without), options.embedder), options, json, plot
-    )
 
 
 @app.command(epilog=EVERYWHERE)
@@ -172,12 +143,12 @@ def beam(
     options = common(ctx)
     require_readable(path, json, folder=True)
     require_drawable(plot)
-    _require_complete_scorer(without, ablate, scorer)
+    require_complete_scorer(without, ablate, scorer)
     from zettel.bench import beam as bench
 
-    run = partial(bench.run, ablate=ablate, baselines=_baselines(beside), scorers=scorer or ())
+    run = partial(bench.run, ablate=ablate, baselines=baseline_names(beside), scorers=scorer or ())
     chosen, ks = tuple(chat or ()), sorted(set(k))
-    measure(lambda progress: run(path, progress, chosen, ks, _parts(without), options.embedder), options, json, plot)
+    measure(lambda progress: run(path, progress, chosen, ks, separated(without), options.embedder), options, json, plot)
 
 
 @app.command(epilog=EVERYWHERE)
@@ -266,7 +237,7 @@ def changes(
     require_readable(folder, json, folder=True)
     from zettel.bench import changes as bench
 
-    measure(lambda progress: bench.run(folder, progress, _parts(without), options.embedder, recorded), options, json)
+    measure(lambda progress: bench.run(folder, progress, separated(without), options.embedder, recorded), options, json)
 
 
 @app.command(epilog=EVERYWHERE)
@@ -403,7 +374,7 @@ def everything(
 
     stores = Path(options.store) if options.store_given else None
     with steps() as progress:
-        sizes, others = _whole_numbers(notes), _baselines(beside)
+        sizes, others = _whole_numbers(notes), baseline_names(beside)
         results = []
         for result in bench.run(data, into, plot, progress, sizes, stores, options.embedder, others):
             results.append(result)
@@ -433,15 +404,37 @@ def neo4j(
       zettel bench neo4j --store neo4j://localhost:7687 --notes 10000,100000 --keep made-up --json neo4j.json
     """
     options = common(ctx)
-    from zettel.graph import NEO4J
-
-    if options.store.partition("://")[0].lower() not in NEO4J:
-        raise InvalidInput("pass the server to measure: --store neo4j://localhost:7687")
-    sizes = _whole_numbers(notes)
+    server, sizes = _server_url(options), _whole_numbers(notes)
     require_result_writable(json)
     from zettel.bench import neo4j as bench
 
-    measure(lambda progress: bench.run(options.store, sizes, progress, keep, options.embedder), options, json)
+    measure(lambda progress: bench.run(server, sizes, progress, keep, options.embedder), options, json)
+
+
+@app.command(epilog=EVERYWHERE)
+def cluster(
+    ctx: typer.Context,
+    workers: str = typer.Option("1,2,4", "--workers", metavar="N", help="Numbers of workers; several with commas."),
+    rounds: int = typer.Option(2, "--rounds", metavar="N", min=1, help="Runs with each number of workers."),
+    json: JsonFile = None,
+) -> None:
+    """Measure jobs on a local Ray cluster of two nodes, by number of workers: jobs that compute, and jobs that wait.
+
+    A server on this machine replaces the language model, and takes three seconds for each answer. NEO4J_USERNAME and
+    NEO4J_PASSWORD set the login of the Neo4j server. Its made-up scopes are deleted at the end. Requires
+    zettel-graph[ray,llm].
+
+    \b
+    Examples:
+      zettel bench cluster --store neo4j://localhost:7687
+      zettel bench cluster --store neo4j://localhost:7687 --workers 1,8 --rounds 3 --json cluster.json
+    """
+    options = common(ctx)
+    server, counts = _server_url(options), _whole_numbers(workers, "--workers")
+    require_result_writable(json)
+    from zettel.bench import cluster as bench
+
+    measure(lambda progress: bench.run(server, counts, progress, rounds, options.embedder), options, json)
 
 
 @app.command("import", epilog=EVERYWHERE)
@@ -575,28 +568,64 @@ def serve(
     measure(lambda progress: http_server.run(notes, clients, progress, folder, options.embedder), options, json)
 
 
-def _require_complete_scorer(without: str, ablate: bool, scorers: list[str] | None) -> None:
+@app.command(epilog=EVERYWHERE)
+def flame(
+    ctx: typer.Context,
+    notes: int = typer.Option(10_000, "--notes", metavar="N", min=1, help="Size of the made-up scope."),
+    pictures: Path | None = typer.Option(None, "--plot", metavar="FOLDER", help="Draw flame graphs into FOLDER."),
+    json: JsonFile = None,
+) -> None:
+    """Measure where time goes in searches, add and an import, by module of zettel.
+
+    py-spy takes the samples: pip install py-spy. --store FOLDER keeps the store.
+
+    \b
+    Examples:
+      zettel bench flame
+      zettel bench flame --store made-up --plot flames --json flame.json
+    """
+    options = common(ctx)
+    require_result_writable(json)
+    from zettel.bench import flame as bench
+
+    folder = _store_folder(options)
+    measure(lambda progress: bench.run(notes, progress, folder, pictures, options.embedder), options, json)
+
+
+def require_complete_scorer(without: str, ablate: bool, scorers: list[str] | None) -> None:
+    """Check that the options of a comparison fit together. Raises ``InvalidInput``."""
     if without and ablate:
         raise InvalidInput("--ablate leaves out each part in turn: pass --ablate or --without, not both")
     if without and scorers:
         raise InvalidInput("--scorer reranks the hits of the complete default scorer: leave --without out")
 
 
-def _baselines(names: str | None) -> tuple[str, ...]:
+def baseline_names(names: str | None) -> tuple[str, ...]:
+    """Return the names of ``--beside``, which are separated with commas; all without the option."""
     from zettel.bench.baselines import ALL
 
-    return ALL if names is None else () if names == "none" else _parts(names)
+    return ALL if names is None else () if names == "none" else separated(names)
 
 
 def _whole_numbers(text: str, option: str = "--notes") -> list[int]:
     try:
-        return [int(part) for part in _parts(text)]
+        return [int(part) for part in separated(text)]
     except ValueError:
         raise InvalidInput(f"{option} {text!r}: expected whole numbers with commas, such as 10000,100000") from None
 
 
-def _parts(text: str) -> tuple[str, ...]:
+def separated(text: str) -> tuple[str, ...]:
+    """Return the parts of a text between commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _server_url(options: Common) -> str:
+    """Return the Neo4j server of ``--store``. Raises ``InvalidInput``."""
+    from zettel.graph import NEO4J
+
+    if options.store.partition("://")[0].lower() not in NEO4J:
+        raise InvalidInput("pass the server to measure: --store neo4j://localhost:7687")
+    return options.store
 
 
 def _store_folder(options: Common) -> Path | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from zettel.bench.results import Cell, Result
 
 GAP = 2  # between columns of a table
+FILES, HASH_CHARS = 8, 12  # of the data that are printed
+_LEAST = 0.0005  # smaller values would print as 0.000
 
 JsonFile: TypeAlias = Annotated[
     str | None,
@@ -111,13 +113,17 @@ def _print_table(result: Result) -> None:
         paragraph(out, Text(note, style="dim"))
     machine = result.machine
     packages = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
+    files = [f"{file.name} ({file.size:,} bytes, SHA-256 {file.sha256[:HASH_CHARS]}…)" for file in result.data[:FILES]]
+    if more := len(result.data) - len(files):
+        files.append(f"{more} more files, which --json names")
     lines = [
+        ", ".join(files),
         ", ".join(f"{name} {value}" for name, value in result.ran_on.items()),
         ", ".join(f"{name} {value}" for name, value in result.settings.items() if value is not None),
         f"{machine.processor}, {machine.cores} cores, {machine.system}, Python {machine.python}",
         f"zettel {result.zettel}{f' at {result.commit}' if result.commit else ''}, {packages}",
     ]
-    for line in lines:
+    for line in filter(None, lines):
         paragraph(out, Text(line, style="dim"))
 
 
@@ -143,6 +149,8 @@ def _cell(cell: Cell) -> str:
     if cell is None:
         return ""
     if isinstance(cell, float):
+        if 0 < abs(cell) < _LEAST:
+            return f"{cell:.4f}"  # a p-value is never 0
         return f"{cell:.3f}" if abs(cell) <= 1 else f"{cell:,.1f}"
     return str(cell)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from zettel.errors import InvalidInput, StoreError
+from zettel.errors import InvalidInput, NotFound, StoreError
 
 from .terminal import printable, printable_json
 
@@ -38,6 +39,9 @@ UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 """Seconds per unit of a period."""
 LONGEST_DAYS = 36_500
 """Longest period, so that dates do not overflow."""
+
+MAX_SCOPES_TRIED = 1_000
+"""Scopes in which a command looks for an id that is not in its own; one takes about a millisecond."""
 
 MEASURING = (["bench"], ["scorer"])
 """Command groups whose ``--json`` takes a file."""
@@ -96,7 +100,12 @@ class Common:
         from zettel import Memory
 
         with Memory(self.store, **arguments) as memory:
-            yield memory
+            try:
+                yield memory
+            except NotFound as error:
+                if hint := _other_scope(memory, error):
+                    raise NotFound(error.scope, error.ids, hint) from None
+                raise
 
     def memory_arguments(
         self,
@@ -116,7 +125,7 @@ class Common:
         """
         if "://" not in self.store and not create and not Path(self.store).exists():
             raise StoreError(f"there is no store {self.store}: create it with add or import, or pass another --store")
-        budget = self._budget()  # report an invalid budget even if no model is called
+        budget = self.spending_limit()  # report an invalid budget even if no model is called
         if run_llm_jobs and self.budget and not self.models:
             raise InvalidInput("--budget limits the cost of a language model: name one with --llm")
         return {
@@ -126,7 +135,8 @@ class Common:
             "key": (os.environ.get(KEY) or None) if self.remote else None,
         }  # fmt: skip
 
-    def _budget(self) -> Budget | None:
+    def spending_limit(self) -> Budget | None:
+        """Return the limits of ``--budget``; None without the option. Raises ``InvalidInput``."""
         if not self.budget:
             return None
         from zettel.llm.budget import Budget
@@ -137,6 +147,24 @@ class Common:
             if name not in known:
                 raise InvalidInput(f"--budget: unknown limit {name!r}; use {', '.join(known)}")
         return Budget(**limits)
+
+
+def _other_scope(memory: Memory, error: NotFound) -> str | None:
+    """Return the options for the scope that contains the first unknown id; None if no other scope contains it.
+
+    A server's error names no ids: its scopes may belong to others.
+    """
+    from zettel.model import Scope
+
+    if not error.ids or not isinstance(error.scope, Scope):
+        return None
+    for scope in memory.scopes()[:MAX_SCOPES_TRIED]:
+        with suppress(NotFound):
+            memory.get(str(error.ids[0]), scope=scope)
+            parts = scope.model_dump(exclude_none=True)
+            options = " ".join(f"--{name} {shlex.quote(part)}" for name, part in parts.items())
+            return f"it is in {scope}; {f'pass {options}' if options else 'leave out --tenant, --user and --agent'}"
+    return None
 
 
 def decay_of(age: str | None) -> Decay | None:
@@ -253,6 +281,13 @@ def key_values(texts: Sequence[str] | None, option: str) -> dict[str, Any]:
         except ValueError:
             pairs[name] = value
     return pairs
+
+
+def require_consent(yes: bool, effect: str) -> None:
+    """Exit with 1 if nobody can be asked: stdin is not a terminal, and ``yes`` is False. ``effect`` is a sentence."""
+    if not yes and not sys.stdin.isatty():
+        notify(f"zettel: {effect}: confirm with --yes, because stdin is not a terminal")
+        raise typer.Exit(1)
 
 
 def require_writable(path: Path) -> None:

@@ -16,11 +16,14 @@ def edit(
     id: str = typer.Argument(metavar="ID", help="A note, or your own id of an event."),
     text: str | None = typer.Option(None, "--text", help="The new text."),
     title: str | None = typer.Option(None, "--title", help="The new title; an empty one removes it."),
-    tag: list[str] | None = typer.Option(None, "--tag", help="All the tags it is to have; repeatable."),
-    importance: float | None = typer.Option(None, "--importance", min=0, max=1, help="From 0 to 1."),
-    pin: bool | None = typer.Option(None, "--pin/--unpin", help="Whether it belongs in every prompt."),
-    valid_from: str | None = typer.Option(None, "--valid-from", metavar="TIME", help="It is true from then on."),
-    valid_to: str | None = typer.Option(None, "--valid-to", metavar="TIME", help="It is true until then."),
+    tag: list[str] | None = typer.Option(None, "--tag", help="The tags that replace those of the note; repeatable."),
+    importance: float | None = typer.Option(None, "--importance", min=0, max=1, help="Importance from 0 to 1."),
+    pin: bool | None = typer.Option(None, "--pin/--unpin", help="Put the note into every prompt, or undo that."),
+    valid_from: str | None = typer.Option(None, "--valid-from", metavar="TIME", help="Start of its validity."),
+    valid_to: str | None = typer.Option(None, "--valid-to", metavar="TIME", help="End of its validity."),
+    expires_at: str | None = typer.Option(
+        None, "--expires-at", metavar="TIME", help="Time when the note expires; an empty one removes the expiry."
+    ),
     meta: list[str] | None = typer.Option(None, "--meta", metavar="NAME=VALUE", help="Metadata to set; repeatable."),
 ) -> None:  # fmt: skip
     """Change a note, as a new version.
@@ -38,6 +41,7 @@ def edit(
     }  # fmt: skip
     fields = {name: value for name, value in fields.items() if value is not None}
     fields |= {} if title is None else {"title": title or None}
+    fields |= {} if expires_at is None else {"expires_at": expires_at or None}
     with options.memory() as memory:
         note: Any = memory.get(id)
         if not hasattr(note, "tags"):
@@ -48,7 +52,8 @@ def edit(
             others = [name for name in fields.get("tags", note.tags) if name != "pinned"]
             fields["tags"] = [*others, *(["pinned"] if pin else [])]
         if not fields:
-            raise InvalidInput("name what to change: --text, --title, --tag, --importance, --pin, --meta or a validity")
+            choices = "--text, --title, --tag, --importance, --pin, --meta, --expires-at or a validity"
+            raise InvalidInput(f"name what to change: {choices}")
         changed = memory.update(id, **fields)
     if options.json:
         print_json(changed)

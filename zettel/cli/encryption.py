@@ -17,7 +17,7 @@ def encrypt(
 ) -> None:
     """Copy the store into a new, encrypted file.
 
-    ZETTEL_STORE_KEY is its key. The copy appears when it is complete, and the store stays as it is: delete it after
+    ZETTEL_STORE_KEY is its key. The copy appears when it is complete, and the store does not change: delete it after
     you have searched the copy.
 
     \b

@@ -38,6 +38,9 @@ GRAPHITI = "graphiti"
 LARGE = 2_000_000
 """Size of a transcript, about 10,000 short messages, from which a second process pays off."""
 
+SHOWN_USERS = 5
+"""Users of mem0 that a warning lists."""
+
 SHOWN_LEFT = 5
 """Files listed that an export left alone because others changed them."""
 
@@ -65,7 +68,7 @@ def import_(
         [], "--column", metavar="FIELD=NAME", help="Map a field to a column of a table. Repeatable."
     ),
     session_gap: float | None = typer.Option(
-        None, "--session-gap", metavar="HOURS", help="Gap that starts a new session (default 6 for chats; 0: never)."
+        None, "--session-gap", metavar="HOURS", help="Gap that starts a new session (chats: 6 by default; 0: never)."
     ),
     redact: bool = typer.Option(
         False, "--redact", help="Remove e-mail addresses, phone and card numbers, and keys before storing."
@@ -80,10 +83,10 @@ def import_(
         False, "--edits", help="Apply edited notes of an exported vault, and newer versions of records of other files."
     ),
     trust: float = typer.Option(
-        1.0, "--trust", min=0, max=1, help="Highest trust in the records, 0 to 1. Below 1 they wait for a review."
+        1.0, "--trust", min=0, max=1, help="Highest trust in the records, 0 to 1. Below 1, records wait for a review."
     ),
     runner: str | None = typer.Option(
-        None, "--runner", metavar="NAME", help="Runner of the jobs that follow: here, process, ray or ray:ADDRESS."
+        None, "--runner", metavar="NAME", help="Where the jobs after the import run: here, process, ray or ray:ADDRESS."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Store nothing; only report."),
     rejected: Path | None = typer.Option(
@@ -245,8 +248,9 @@ def _show_export(report: ExportReport) -> None:
 
 
 def _finish(options: Common, report: ImportReport, is_memory_file: bool = False) -> None:
-    """Print a report. Raises ``BadRecord`` if records were rejected, ``InvalidInput`` if there were none."""
+    """Print a report. Raises ``BadRecord`` if records were rejected, or if there were none."""
     _show(options, report)
+    _advise(report)
     if report.rejected_records:
         first, count = report.rejected_records[0], report.rejected
         verb = "could be" if report.dry_run else "are"
@@ -255,7 +259,16 @@ def _finish(options: Common, report: ImportReport, is_memory_file: bool = False)
             f"rejected {count:,} of {report.records:,} records{rest}; the first is {place(first)}: {first.reason}"
         )
     if not report.records and not report.skipped and not is_memory_file:
-        raise InvalidInput(f"{report.file} contains no events")
+        raise BadRecord(f"{report.file} contains no events")
+
+
+def _advise(report: ImportReport) -> None:
+    """Warn if the memories of several users of mem0 are in one scope."""
+    if "mem0" in report.format.split(", ") and len(report.speakers) > 1 and not report.scopes:
+        names = list(report.speakers)
+        named = ", ".join(names[:SHOWN_USERS]) + (", …" if len(names) > SHOWN_USERS else "")
+        several = f"these are memories of several users or agents ({named}) in one scope"
+        notify(f"zettel: {several}: --scope-by user splits them")
 
 
 def _show(options: Common, report: ImportReport) -> None:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from zettel.remote.routes import Right
     from zettel.server.keys import Key, Keys
 
-PARTS = ("tenant", "user", "agent")
-
 app = typer.Typer(help="Create and revoke the keys of a server.", rich_markup_mode=None)
 
 KEYS_FILE = typer.Option(
@@ -47,7 +45,7 @@ def create(
         [], "--reads", metavar="PARTS", help="A further scope that it may only read, such as tenant=acme. Repeatable."
     ),
     expires: str | None = typer.Option(None, "--expires", metavar="WHEN", help="A period such as 90d, or a time."),
-    trust: float = typer.Option(1.0, "--trust", min=0, max=1, help="Highest trust in what the holder writes, 0 to 1."),
+    trust: float = typer.Option(1.0, "--trust", min=0, max=1, help="Highest trust in what this key writes, 0 to 1."),
     keys: Path | None = KEYS_FILE,
 ) -> None:
     """Create a key. It is printed only once, because only its hash is stored.
@@ -63,9 +61,11 @@ def create(
       zettel keys create web-form --user ann --trust 0.5
       zettel keys create ann --scope tenant=acme,user=ann --reads tenant=acme
     """
+    from zettel.core.scope_patterns import pattern_of
+
     options = common(ctx)
     scopes = _scopes(options, scope, all_scopes)
-    readable = [_scope(text, "--reads") for text in reads]
+    readable = [pattern_of("--reads", text) for text in reads]
     if scopes is None and readable:
         raise InvalidInput("--all-scopes opens every scope: leave --reads out")
     expiry = None if expires is None else _moment(expires)
@@ -156,19 +156,9 @@ def _scopes(options: Common, named: Sequence[str], every: bool) -> list[Scope] |
         return [options.scope()]
     if options.scoped:
         raise InvalidInput("--scope cannot be combined with --tenant, --user and --agent: use one of the two")
-    return [_scope(text) for text in named]
+    from zettel.core.scope_patterns import pattern_of
 
-
-def _scope(text: str, option: str = "--scope") -> Scope:
-    from zettel.model import Scope
-
-    parts: dict[str, str] = {}
-    for pair in text.split(","):
-        name, sign, value = pair.partition("=")
-        if name not in PARTS or name in parts or not sign or not value:
-            raise InvalidInput(f"{option} {text!r}: expected {', '.join(PARTS)}, such as tenant=acme,user=ann")
-        parts[name] = value
-    return Scope(**parts)
+    return [pattern_of("--scope", text) for text in named]
 
 
 def _moment(text: str) -> datetime:

@@ -79,15 +79,20 @@ def note_text(note: Note, max_chars: int | None = None, text: str | None = None)
     """
     from rich.text import Text
 
-    content = " ".join((note.content if text is None else text).split())
+    content = one_line(note.content if text is None else text)
     if max_chars is not None and len(content) > max_chars:
         content = f"{content[: max_chars - 1].rstrip()}…"
     title = Text(f"{note.title}: " if note.title else "", style="bold")
     return title.append(content, style="not bold")
 
 
+def one_line(text: str) -> str:
+    """Return a text without line breaks."""
+    return " ".join(text.split())
+
+
 def in_line(value: Any) -> str:
-    """Return a field's value on one line."""
+    """Return a field's value as text, a list and a dict on one line."""
     if isinstance(value, list):
         return ", ".join(in_line(item) for item in value)
     if isinstance(value, dict):

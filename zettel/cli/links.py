@@ -64,7 +64,7 @@ def links(
 def unlink(
     ctx: typer.Context,
     source: str = typer.Argument(metavar="SOURCE", help="The note that the link starts from."),
-    target: str = typer.Argument(metavar="TARGET", help="The note that it leads to."),
+    target: str = typer.Argument(metavar="TARGET", help="The note that the link leads to."),
     type: str = typer.Option("RELATES", "--type", metavar="TYPE", help="RELATES, SUPERSEDES, UPDATES or CONTRADICTS."),
 ) -> None:
     """Remove a link. No job makes it again, and revert restores it.
@@ -86,7 +86,7 @@ def unlink(
 def conflicts(ctx: typer.Context) -> None:
     """Show notes that contradict each other.
 
-    Each pair begins with the newer note. It is not known which one is true.
+    Each pair begins with the newer note. zettel does not know which note is true.
 
     \b
     Examples:
@@ -129,8 +129,8 @@ def conflicts(ctx: typer.Context) -> None:
 def resolve(
     ctx: typer.Context,
     keep: str = typer.Argument(metavar="KEEP", help="The note that is true."),
-    over: str = typer.Argument(metavar="OVER", help="The note that it contradicts."),
-    reason: str = typer.Option("", "--reason", metavar="TEXT", help="Why; it is stored with the link."),
+    over: str = typer.Argument(metavar="OVER", help="The note that is outdated."),
+    reason: str = typer.Option("", "--reason", metavar="TEXT", help="The reason, stored with the link."),
 ) -> None:
     """Settle a conflict between two notes.
 

@@ -22,7 +22,7 @@ def mcp(
     ),
     read_only: bool = typer.Option(False, "--read-only", help="Leave out every tool that changes the memory."),
     allow_delete: bool = typer.Option(
-        False, "--allow-delete", help="Also offer delete_memory, which destroys for good."
+        False, "--allow-delete", help="Also offer delete_memory, which deletes for good."
     ),
     knowledge_graph: bool = typer.Option(
         False, "--knowledge-graph", help="Offer the tools of MCP's reference server-memory instead."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from zettel.errors import InvalidInput
-
-from .common import Common, notify
+from .common import Common, notify, require_consent
 
 if TYPE_CHECKING:
     from zettel.model import Estimate, Job
@@ -27,7 +24,7 @@ CENT = 0.01
 def confirm_cost(options: Common, file: Path, format: str, selection: Mapping[str, Any], yes: bool) -> bool:
     """Print the estimated cost of an import and ask for consent before anything is stored.
 
-    ``selection`` are further arguments of ``Memory.estimate_import``. Raises ``InvalidInput`` if stdin is not a
+    ``selection`` are further arguments of ``Memory.estimate_import``. Exits with 1 if stdin is not a
     terminal and ``yes`` is False.
     """
     exists = "://" in options.store or Path(options.store).exists()
@@ -36,10 +33,16 @@ def confirm_cost(options: Common, file: Path, format: str, selection: Mapping[st
         estimate = memory.estimate_import(file, format, **selection)
     if not estimate.calls:
         return True
-    text = estimated(estimate) + (f", within the budget {options.budget}" if options.budget else "")
-    if not yes and not sys.stdin.isatty():
-        raise InvalidInput(f"{text}: confirm with --yes, because stdin is not a terminal")
-    notify(text)
+    return consent(estimated(estimate) + (f", within the budget {options.budget}" if options.budget else ""), yes)
+
+
+def consent(cost: str, yes: bool) -> bool:
+    """Print a cost and ask for consent; return the answer, True with ``yes``.
+
+    Exits with 1 if stdin is not a terminal and ``yes`` is False.
+    """
+    require_consent(yes, cost)
+    notify(cost)
     return yes or typer.confirm("Continue?", err=True)
 
 

@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from zettel.errors import InvalidInput
+from zettel.errors import InvalidInput, NotFound
 
-from .common import EMPTY, ROLE_HELP, common, console, echo, key_values, notify, print_json
+from .common import (
+    EMPTY,
+    ROLE_HELP,
+    common,
+    console,
+    echo,
+    key_values,
+    notify,
+    print_json,
+    require_consent,
+    seconds_of,
+)
 
 if TYPE_CHECKING:
     from zettel import Memory, Note
-    from zettel.model import EventRecord, Role
+    from zettel.model import EventRecord, OnConflict, Role
 
 
 def add(
@@ -21,14 +32,23 @@ def add(
     content: str = typer.Argument(metavar="TEXT", help="Text of the event; - reads it from stdin."),
     speaker: str | None = typer.Option(None, "--speaker", help="The name of the speaker."),
     role: str | None = typer.Option(None, "--role", help=ROLE_HELP),
-    session: str | None = typer.Option(None, "--session", help="The conversation it belongs to."),
-    title: str | None = typer.Option(None, "--title", help="A title; other notes that mention it are linked."),
+    session: str | None = typer.Option(None, "--session", help="The conversation to which the event belongs."),
+    title: str | None = typer.Option(None, "--title", help="A title. Notes that mention it get a link."),
     at: str | None = typer.Option(None, "--at", metavar="TIME", help="Time of the event, such as 2024-05-01T09:00Z."),
-    id: str | None = typer.Option(None, "--id", help="Your own id; an id is stored only once."),
+    id: str | None = typer.Option(None, "--id", help="Your own id. zettel stores each id once."),
     metadata: list[str] = typer.Option([], "--meta", metavar="NAME=VALUE", help="Metadata to filter by. Repeatable."),
     tag: list[str] = typer.Option([], "--tag", help="A tag for the note. Repeatable."),
-    importance: float | None = typer.Option(None, "--importance", min=0, max=1, help="From 0 to 1."),
-    pin: bool = typer.Option(False, "--pin", help="It belongs in every prompt, and never decays."),
+    importance: float | None = typer.Option(None, "--importance", min=0, max=1, help="Importance from 0 to 1."),
+    pin: bool = typer.Option(False, "--pin", help="Put the note into every prompt. It never decays."),
+    ttl: str | None = typer.Option(
+        None, "--ttl", metavar="PERIOD", help="Let the event expire after this period, such as 30d or 12h."
+    ),
+    expires_at: str | None = typer.Option(
+        None, "--expires-at", metavar="TIME", help="Let the event expire at this time."
+    ),
+    on_conflict: str = typer.Option(
+        "error", "--on-conflict", help="What happens if the --id has other content: error, skip or revise."
+    ),
 ) -> None:
     """Store one event and print the id of its note.
 
@@ -36,6 +56,7 @@ def add(
     Examples:
       zettel add "Ann moved to Oslo." --speaker Ann --at 2024-05-01T09:00Z
       pbpaste | zettel add - --title "Minutes of May" --meta project=fjord
+      zettel add "The door code is 4711." --ttl 7d
     """
     options = common(ctx)
     text = _read_stdin() if content == "-" else content
@@ -43,6 +64,8 @@ def add(
         note_id = memory.add(
             text, id=id, title=title, speaker=speaker, role=cast("Role | None", role), occurred_at=at, session=session,
             metadata=key_values(metadata, "--meta"), tags=tag, importance=importance, pinned=pin,
+            expires_at=expires_at, ttl=None if ttl is None else seconds_of(ttl, "--ttl"),
+            on_conflict=cast("OnConflict", on_conflict),
         )  # fmt: skip
     if options.json:
         print_json({"id": note_id})
@@ -125,17 +148,20 @@ def delete(
             target = _described(memory.get(id))
         elif scope:
             target = f"all of {options.scope()} ({memory.stats(scope=options.scope())['notes']} notes)"
+        elif session is not None:
+            if not any(memory.list(session=session, archived=hidden, limit=1).notes for hidden in (False, True)):
+                hint = "`zettel query --by session` lists them"
+                raise NotFound(f"the sessions of {options.scope()}", [session], hint)
+            target = f"the session {session}"
         else:
-            target = f"everything from the file {source}" if source is not None else f"the session {session}"
-        if not yes and not sys.stdin.isatty():
-            raise InvalidInput(f"this would delete {target}: confirm with --yes, because stdin is not a terminal")
+            target = f"everything from the file {source}"
+        require_consent(yes, f"this would delete {target}")
         if not yes and not typer.confirm(f"Delete {target} for good?", err=True):
             notify("zettel: nothing was deleted")
             raise typer.Exit(1)
         count = memory.delete_scope() if scope else memory.delete(id, source=source, session=session)
     if not count and not scope:
-        name = f"source {source}" if source is not None else f"session {session}"
-        raise InvalidInput(f"this scope has no notes of the {name}: `zettel show NOTE` prints the source of a note")
+        raise NotFound(f"the sources of {options.scope()}", [source], "`zettel show NOTE` prints its source")
     if options.json:
         print_json({"deleted": count})
     else:

@@ -21,8 +21,10 @@ UNKNOWN = "–"
 def query(
     ctx: typer.Context,
     of: str = typer.Option("notes", "--of", metavar="KIND", help="Count notes or events."),
-    word: list[str] = typer.Option([], "--word", "-w", help="With this word or all words of a phrase; repeatable: or."),
-    term: list[str] = typer.Option([], "--term", help="With this name or tag among their terms; repeatable: or."),
+    word: list[str] = typer.Option(
+        [], "--word", "-w", help="Texts with this word, or all words of this phrase. Repeatable: one of them suffices."
+    ),
+    term: list[str] = typer.Option([], "--term", help="Notes with this name or tag. Repeatable: one of them suffices."),
     kind: Kinds = None,
     tag: Tags = None,
     session: Session = None,
@@ -40,9 +42,9 @@ def query(
     ),
     tz: str | None = typer.Option(None, "--tz", metavar="ZONE", help="Time zone of days, such as Europe/Oslo."),
     order: str | None = typer.Option(
-        None, "--order", help="time or arrival; of groups count, key, first or last; - before it reverses it."
+        None, "--order", help="time or arrival; for groups count, key, first or last. Write - before it to reverse it."
     ),
-    limit: int = typer.Option(20, "--limit", min=0, help="Number of rows; 0 only counts."),
+    limit: int = typer.Option(20, "--limit", min=0, help="Number of rows; 0 prints only the count."),
 ) -> None:  # fmt: skip
     """Count, group and list notes or events exactly.
 
@@ -107,16 +109,16 @@ def list_(
 
 
 def _show_notes(notes: Sequence[Note]) -> None:
-    from .layout import column, day, heading, in_line, who
+    from .layout import column, day, heading, one_line, who
 
     out, dates, names = console(), column(map(day, notes)), column(map(who, notes))
     for note in notes:
         heading(out, (note.id, "dim"), (day(note).ljust(dates), "cyan"), (who(note).ljust(names), "magenta"),
-                (in_line(note.content), ""))  # fmt: skip
+                (one_line(note.content), ""))  # fmt: skip
 
 
 def _show(result: QueryResult, of: str) -> None:
-    from .layout import heading, in_line
+    from .layout import heading, one_line
 
     span = " to ".join(dict.fromkeys(day_and_time(moment) for moment in (result.first, result.last) if moment))
     echo(f"{result.count:,} {of.removesuffix('s') if result.count == 1 else of}{f', {span}' if span else ''}")
@@ -129,5 +131,5 @@ def _show(result: QueryResult, of: str) -> None:
         echo(f"and {result.all_groups - len(result.groups):,} more groups")
     items: tuple[Note | EventRecord, ...] = result.notes or result.events
     for item in items:
-        time, text = day_and_time(item.occurred_at), in_line(item.content)
+        time, text = day_and_time(item.occurred_at), one_line(item.content)
         heading(out, (time, "cyan"), (item.speaker or "", "magenta"), (text, ""))

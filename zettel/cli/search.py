@@ -82,10 +82,11 @@ def search(
             filter=conditions(meta, filter), min_score=min_score, min_trust=min_trust, current_only=current,
             archived=archived, quarantined=quarantined, scorer=scorer, explain=explain,
         )  # fmt: skip
+        has_notes = bool(hits) or bool(memory.list(limit=1).notes)
     if options.json:
         print_json(hits)
     elif not hits:
-        notify("zettel: no notes match")
+        notify("zettel: no notes match" if has_notes else f"zettel: no notes in {options.scope()}: see zettel scopes")
     else:
         from .hits import show_hits
 
@@ -181,12 +182,12 @@ def session(
 
 def feedback(
     ctx: typer.Context,
-    search_id: str = typer.Argument(metavar="SEARCH", help="The search_id of its hits, from search --json."),
-    used: list[str] = typer.Argument(None, metavar="[ID]...", help="The useful notes; leave out if none was useful."),
+    search_id: str = typer.Argument(metavar="SEARCH", help="The search_id of the hits, from search --json."),
+    used: list[str] = typer.Argument(None, metavar="[ID]...", help="The useful notes; none if no note was useful."),
     outcome: str | None = typer.Option(None, "--outcome", help="Outcome of the task: success or failure."),
-    answer: str | None = typer.Option(None, "--answer", help="The answer, in place of the notes that it used."),
+    answer: str | None = typer.Option(None, "--answer", help="The text of the answer, instead of the ids."),
 ) -> None:
-    """Report which notes of a search were useful. They decay later than others. The last report for a search counts.
+    """Report which notes of a search were useful. These decay later. The last report for a search counts.
 
     \b
     Examples:

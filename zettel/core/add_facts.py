@@ -14,8 +14,9 @@ from zettel.core.authority import derived_trust, may_replace, trust
 from zettel.core.commit import Clock
 from zettel.core.decisions import BY_HAND
 from zettel.core.edit import NoteEditor
-from zettel.core.fold import fold
+from zettel.core.fold import state_of
 from zettel.core.principals import acting
+from zettel.core.retention import first_expiry
 from zettel.core.revise import revised
 from zettel.errors import NotFound
 from zettel.model import Event, Input, Kind, Link, LinkType, Note, Scope, as_metadata_pairs
@@ -60,7 +61,7 @@ class FactWriter:
         histories = await self._store.histories(scope, [note_id])
         if any("kind" in revision.change for revision in histories[note_id].revisions):
             return
-        note, _ = fold(*histories[note_id])
+        note, _ = state_of(histories[note_id])
         known = await self._store.notes(scope, sources)
         if missing := [id for id in sources if id not in known]:
             raise NotFound(scope, missing)
@@ -105,14 +106,15 @@ def _is_earlier(fact: Note, note: Note) -> bool:
     return fact.seq < note.seq
 
 
-def _bounded(note: Note, sources: Mapping[str, Note]) -> dict[str, float]:
-    """Return the trust of a fact, which is at most the trust in its sources."""
+def _bounded(note: Note, sources: Mapping[str, Note]) -> dict[str, Any]:
+    """Return the trust of a fact, which is at most the trust in its sources, and its expiry, which is not later."""
     if not sources:
         return {}
     notes = list(sources.values())
     return {
         "trust": min(note.trust, derived_trust(notes, note.flags)),
         "ceiling": min(note.ceiling, *(source.ceiling for source in notes)),
+        "expires_at": first_expiry([note, *notes]),
     }
 
 

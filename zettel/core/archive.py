@@ -8,8 +8,8 @@ from __future__ import annotations
 from zettel.core.commit import Clock
 from zettel.core.decisions import BY_HAND
 from zettel.core.edit import NoteEditor
-from zettel.core.fold import fold, live_revisions
-from zettel.core.revise import revised
+from zettel.core.fold import live_revisions, state_of
+from zettel.core.revise import restored, revised
 from zettel.errors import InvalidInput
 from zettel.model import CallKind, Cause, Note, Scope
 from zettel.ports import NoteHistory
@@ -29,7 +29,7 @@ class Archiver:
         """Archive a note. Raises ``NotFound``, and ``InvalidInput`` if it is archived already."""
 
         async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
-            if fold(*history)[0].archived:
+            if state_of(history)[0].archived:
                 raise InvalidInput(f"{note_id} is in the archive already")
             return revised(history, clock, BY_HAND, {"archived": True})
 
@@ -42,16 +42,16 @@ class Archiver:
         """
 
         async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
-            note, _ = fold(*history)
+            note, _ = state_of(history)
             if not note.archived:
                 raise InvalidInput(f"{note_id} is not in the archive")
             if note.merged_into is not None:
-                raise InvalidInput(f"{note_id} was merged into {note.merged_into}: revert it to part them")
+                raise InvalidInput(f"{note_id} was merged into {note.merged_into}: revert it to separate them")
             archivings = [r for r in live_revisions(history.revisions) if r.change.get("archived")]
             if quarantine := next((r for r in archivings if r.cause.by == CallKind.QUARANTINE), None):
                 source = quarantine.cause.principal or quarantine.cause.note
-                raise InvalidInput(f"{note_id} is away because {source} is in quarantine: release that")
-            return revised(history, clock, cause, {}, undoes=tuple(r.version for r in archivings))
+                raise InvalidInput(f"{note_id} is archived because {source} is in quarantine: release {source}")
+            return restored(history, clock, cause, tuple(r.version for r in archivings))
 
         return await self._editing.revise(scope, note_id, revise)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter, ValidationError
 
+from zettel.core.present import present
 from zettel.errors import EventDeleted, InvalidEvent, InvalidInput, NotFound
 from zettel.model import (
     MAX_CONTENT_BYTES,
@@ -36,13 +37,19 @@ Time = datetime | str
 """A datetime or ISO 8601 text. A naive time counts as UTC."""
 
 
+Duration = timedelta | float
+"""A timedelta or a number of seconds."""
+
+LONGEST_SECONDS = 100 * 366 * 86_400
+"""Longest duration, so that dates do not overflow."""
+
 MOST = 2**62
 """The upper bound of counts, seconds and cursors."""
 MAX_SCOPES = 50
 """Most scopes in one search."""
 _MAX_PATH_PARTS = 4
 """Parts of a nested field's path in an error message."""
-_MAX_BITS = int(MAX_DIGITS * math.log2(10))
+_MAX_BITS = math.ceil(MAX_DIGITS * math.log2(10))
 
 
 def moment_of(name: str, value: Time | None, *, local: bool = False) -> datetime | None:
@@ -83,6 +90,29 @@ def seconds(name: str, value: float | None) -> float | None:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or math.isnan(value):
         raise InvalidInput(f"{name}={value!r} must be a number of seconds, or None for no limit")
     return min(value, MOST)
+
+
+def seconds_of(name: str, value: Duration | None) -> float | None:
+    """Return the seconds of a duration, or None. Raises ``InvalidInput`` unless it is longer than 0."""
+    if value is None:
+        return None
+    length = value.total_seconds() if isinstance(value, timedelta) else value
+    if not isinstance(length, (int, float)) or isinstance(length, bool) or not 0 < length <= LONGEST_SECONDS:
+        raise InvalidInput(
+            f"{name}={value!r} must be a timedelta or a number of seconds above 0 and below {LONGEST_SECONDS:,}"
+        )
+    return float(length)
+
+
+def expiry_of(expires_at: Time | None, ttl: Duration | None) -> datetime | None:
+    """Return the time at which a new event expires, from a time or a time to live. Raises ``InvalidInput``."""
+    length, moment = seconds_of("ttl", ttl), moment_of("expires_at", expires_at)
+    now = present()
+    if length is not None and moment is not None:
+        raise InvalidInput("pass expires_at or ttl, not both: an event expires once")
+    if moment is not None and moment <= now:
+        raise InvalidInput(f"expires_at={moment.isoformat()} is in the past: use a later time, or leave the event out")
+    return moment if length is None else now + timedelta(seconds=length)
 
 
 def share(name: str, value: float | None) -> float | None:
@@ -152,7 +182,7 @@ def list_of(name: str, values: Iterable[Item], items: str) -> list[Item]:
 def require_path(name: str, path: str | Path) -> Path:
     """Return the path. Raises ``InvalidInput`` if it cannot be one, for example because it is too long."""
     if not isinstance(path, (str, Path)):
-        raise InvalidInput(f"{name}={path!r} is not a path: name a file or a folder")
+        raise InvalidInput(f"{name} must be a path, not {type(path).__name__}: name a file or a folder")
     try:
         Path(path).exists()
     except OSError as error:
@@ -187,7 +217,9 @@ def scopes_of(scopes: Iterable[Scope]) -> list[Scope]:
     given = list_of("scopes", scopes, "scopes")
     for place in given:
         if not isinstance(place, Scope):
-            raise InvalidInput(f"scopes={place!r}: pass Scope(tenant=…, user=…, agent=…) each")
+            raise InvalidInput(
+                f"scopes contains {_named(place)}: pass Scope(tenant=…, user=…, agent=…) each"
+            )
     places = list(dict.fromkeys(given))
     if not 0 < len(places) <= MAX_SCOPES:
         raise InvalidInput(f"scopes has {len(places)} scopes: a search reads 1 to {MAX_SCOPES}")
@@ -264,17 +296,32 @@ def first_complaint(error: ValidationError) -> str:
     return f"{where}: {complaint['msg'].removeprefix('Value error, ')}"
 
 
+def require_named_parts(scope: Scope) -> None:
+    """Raise ``InvalidInput`` for a scope with an empty name, which is usually a variable that was not set.
+
+    Stores of older versions may have such scopes: they can be read and deleted, but not extended.
+    """
+    for part, name in scope.model_dump().items():
+        if name == "":
+            raise InvalidInput(f"the {part} of the scope is empty: write a name, or leave {part}= out")
+
+
 def require_scope(scope: Scope | None) -> None:
     """Raise ``InvalidInput`` unless ``scope`` is a ``Scope`` or None."""
     if scope is not None and not isinstance(scope, Scope):
-        raise InvalidInput(f"scope={scope!r} is not a Scope: use Scope(user=...)")
+        raise InvalidInput(f"scope={_named(scope)} is not a Scope: use Scope(user=...)")
+
+
+def _named(value: object) -> str:
+    """Return a short text as it is written, and of other values only the type: errors must not repeat content."""
+    return repr(value) if isinstance(value, str) and len(value) <= MAX_NAME else f"<{type(value).__name__}>"
 
 
 def head_of(event: Event, outcome: Remembered) -> str:
     """The id of the event's head note. Raises ``EventDeleted``."""
     if outcome.id is None:
         raise EventDeleted(
-            f"the event with id {event.external_id!r} was deleted from this scope and is not revived: "
-            "give it another id to remember it again"
+            f"the event with id {event.external_id!r} was deleted from this scope and is not added again: "
+            "to add it nevertheless, give it another id"
         )
     return outcome.id

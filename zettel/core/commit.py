@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timezone
 from weakref import WeakValueDictionary
 
 import anyio
 
+from zettel.core.changes import Change, ChangeListener, changes_of, is_collecting, touch
 from zettel.core.gc_frequency import gc_rarely
 from zettel.core.rows import NoteVanished
 from zettel.errors import StoreBusy, StoreError
@@ -50,10 +52,11 @@ Look = Callable[[], Awaitable[ScopeState]]
 
 
 class Commits:
-    """Applies plans to one store."""
+    """Applies plans to one store. ``listener`` learns of all changes before the store writes them."""
 
-    def __init__(self, store: GraphStore) -> None:
+    def __init__(self, store: GraphStore, listener: ChangeListener | None = None) -> None:
         self._store = store
+        self._listener = listener
         # Weak, so that locks of scopes without writers are freed.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
@@ -74,13 +77,31 @@ class Commits:
                     with gc_rarely():
                         ops = await self._planned(scope, plan, state, clock)
                         if ops:
-                            await self._store.apply(Batch(scope, state.seq, clock.seq, tuple(ops)))
+                            await self._apply(Batch(scope, state.seq, clock.seq, tuple(ops)))
                     return bool(ops)
                 except Conflict:
                     if time.monotonic() > deadline:
                         raise StoreBusy(f"other writers blocked {scope} for {BUSY_AFTER:.0f} s; try again") from None
                 await anyio.sleep(random.uniform(0, pause))
                 pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _apply(self, batch: Batch) -> None:
+        if self._listener is None and not is_collecting():
+            await self._store.apply(batch)
+            return
+        async with self.announced(batch.scope, changes_of(batch.ops)):
+            await self._store.apply(batch)
+
+    @asynccontextmanager
+    async def announced(self, scope: Scope, changes: Sequence[Change]) -> AsyncIterator[None]:
+        """Announce changes that the block writes in one transaction. Raises what the listener raises, before it."""
+        if self._listener is None or not changes:
+            yield
+        else:
+            async with self._listener.expecting(scope, changes):
+                yield
+        for change in changes:
+            touch((*change.ids, *change.event_ids))
 
     async def _planned(self, scope: Scope, plan: Plan, state: ScopeState, clock: Clock) -> list[Op]:
         """Return the operations of a plan. Raises ``Conflict`` if a note was deleted between two reads of the plan."""

@@ -33,24 +33,26 @@ def reverted(history: NoteHistory) -> Reverted:
     Changes by a principal in quarantine do not count at all.
     """
     revisions = _without_quarantined(history.revisions)
-    if not any(r.unlinks or (r.undoes and r.cause == BY_HAND) for r in revisions):
-        return Reverted()
-    links: set[LinkKey] = set()
-    values: set[tuple[str, str]] = set()
+    links: set[LinkKey] = set(history.checkpoint.links) if history.checkpoint else set()
+    values: set[tuple[str, str]] = set(history.checkpoint.values) if history.checkpoint else set()
     for place, revision in enumerate(revisions):
+        if revision.version <= history.since:  # the checkpoint contains its decisions
+            continue
         links.update(revision.unlinks)
         if revision.cause != BY_HAND:
             continue
-        before, after = live_versions(revisions[:place]), live_versions(revisions[: place + 1])
-        for earlier in revisions[:place]:
-            if earlier.version in revision.undoes or earlier.version in before - after:
-                links.update(link.key for link in earlier.links)
-                values.update(_decided_values(earlier))
-            elif earlier.version in after - before:
-                links.update(earlier.unlinks)
-        note, live = fold(history.base, revisions[: place + 1])
-        links.difference_update(link.key for link in live)
-        values -= {(name, value) for name, value in values if _as_json(getattr(note, name)) == value}
+        if revision.undoes:
+            before, after = live_versions(revisions[:place]), live_versions(revisions[: place + 1])
+            for earlier in revisions[:place]:
+                if earlier.version in revision.undoes or earlier.version in before - after:
+                    links.update(link.key for link in earlier.links)
+                    values.update(_decided_values(earlier))
+                elif earlier.version in after - before:
+                    links.update(earlier.unlinks)
+        if links or values:
+            note, live = fold(history.base, revisions[: place + 1])
+            links.difference_update(link.key for link in live)
+            values -= {(name, value) for name, value in values if _as_json(getattr(note, name)) == value}
     return Reverted(frozenset(links), frozenset(values))
 
 

@@ -45,6 +45,7 @@ class EventDraft:
             "session": record.session,
             "occurred_at": record.occurred_at,
             "valid_from": record.occurred_at,
+            "expires_at": record.expires_at,
             "metadata": record.metadata,
             "archived": False,
             "faded": False,

@@ -12,12 +12,13 @@ from zettel.core.authority import FULL_TRUST, is_on_probation, require_full_trus
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_HAND
 from zettel.core.drafts import annotate
-from zettel.core.fold import fold, live_versions
-from zettel.core.follow_ups import FollowUps
+from zettel.core.fold import fold, live_versions, state_of
+from zettel.core.follow_ups import FollowUps, expiry_jobs
 from zettel.core.merges import followers
 from zettel.core.privacy import SecretGuard, report
 from zettel.core.reindex import reindexed
-from zettel.core.revise import revised
+from zettel.core.revise import restored, revised
+from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import InvalidInput, NotFound
 from zettel.model import EDITABLE, CallKind, Cause, Input, Kind, Note, Revision, Scope, Trait, fields_with
@@ -76,7 +77,7 @@ class NoteEditor:
                 inputs=(Input(note_id, before.version),),
             )
 
-        return await self.revise(scope, note_id, revise)
+        return await self.revise(scope, note_id, revise, since=None)
 
     async def revert(self, scope: Scope, note_id: str, version: int) -> Note:
         """Restore a note's state at ``version`` by reverting every later revision.
@@ -90,9 +91,9 @@ class NoteEditor:
             if version not in versions:
                 raise InvalidInput(f"{note_id} has no version {version}: it has {versions[0]} to {versions[-1]}")
             later = tuple(number for number in versions if number > version)
-            return revised(history, clock, BY_HAND, {}, undoes=later)
+            return restored(history, clock, BY_HAND, later)
 
-        return await self.revise(scope, note_id, revise)
+        return await self.revise(scope, note_id, revise, since=version)
 
     async def confirm(self, scope: Scope, note_id: str) -> list[Note]:
         """End the probation of a note and of the other parts of its event: it gets the trust of its role, and no flags.
@@ -102,7 +103,7 @@ class NoteEditor:
         require_full_trust("confirms notes")
 
         async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
-            note, _ = fold(*history)
+            note, _ = state_of(history)
             change = {"ceiling": FULL_TRUST, "flags": (), "trust": trust_of(note.role, ())}
             return revised(history, clock, BY_HAND, change, inputs=(Input(note.id, note.version),))
 
@@ -123,7 +124,7 @@ class NoteEditor:
         histories = await self._store.histories(scope, [note_id])
         if note_id not in histories:
             raise NotFound(scope, [note_id])
-        base, revisions = histories[note_id]
+        base, revisions = histories[note_id].base, histories[note_id].revisions
         live = live_versions(revisions)
         initial = base.model_dump(mode="json", include=set(EDITABLE))
         first = Revision(
@@ -137,20 +138,25 @@ class NoteEditor:
         )
         return [first, *(r.model_copy(update={"live": r.version in live}) for r in revisions)]
 
-    async def revise(self, scope: Scope, note_id: str, revise: Revise) -> Note:
-        """Add one revision to a note, with its follow-ups. Raises ``NotFound``, and what ``revise`` raises."""
+    async def revise(self, scope: Scope, note_id: str, revise: Revise, since: int | None = 1) -> Note:
+        """Add one revision to a note, with its follow-ups. Raises ``NotFound``, and what ``revise`` raises.
+
+        ``revise`` gets a history that is complete from version ``since`` on; with None its state is enough.
+        """
         done: list[Note] = []
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
-            histories = await self._store.histories(scope, [note_id])
+            histories = await self._store.recent(scope, [note_id])
             if note_id not in histories:
                 raise NotFound(scope, [note_id])
+            if since is not None and since < histories[note_id].since:
+                histories = Rows(await self._store.histories(scope, [note_id]))
             put = await revise(histories[note_id], clock)
             done[:] = [put.note]
             puts = [put, *await followers(self._store, scope, histories[note_id], put, clock)]
             reworded = {note_id} if put.revision.change.keys() & {"content", "title"} else ()
             follow = await reindexed(self._store, self._vectors, self._follow_ups, scope, puts, clock, reworded)
-            return [*puts, *follow]
+            return [*puts, *follow, *expiry_jobs(scope, [put.note])]
 
         await self._commits.commit(scope, plan)
         return done[0]
@@ -180,5 +186,5 @@ def _valid(before: Note, fields: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput(f"valid_to={after.valid_to} is before valid_from={after.valid_from}")
     require_metadata(after.metadata)
     if not after.content.strip():
-        raise InvalidInput("a note must say something: content is empty")
+        raise InvalidInput("content is empty: a note needs a text")
     return {name: getattr(after, name) for name in fields}

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from zettel.core.authority import require_authority
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_HAND
-from zettel.core.fold import fold
+from zettel.core.fold import state_of
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.errors import InvalidInput, NotFound
@@ -81,7 +81,7 @@ class LinkEditor:
                 raise InvalidInput(f"{keep} and {over} do not contradict each other: see `conflicts`, or link them")
             _require_authority(key, pair)
             puts = _unlinked(pair, opposite, clock)
-            history = next((_after(pair[keep], put) for put in puts if put.note.id == keep), pair[keep])
+            history = next((pair[keep].then(put.revision) for put in puts if put.note.id == keep), pair[keep])
             made[:] = [_new_link(key, reason or RESOLVED, clock)]
             put = revised(history, clock, BY_HAND, {}, links=tuple(made), inputs=_inputs(pair))
             return [*puts, put]
@@ -105,19 +105,19 @@ class LinkEditor:
         notes = Rows(await self._store.notes(scope, sorted(pair)))
         for id in pair:
             if notes[id].archived:
-                raise InvalidInput(f"{id} is in the archive, or was merged: link what is not put away")
+                raise InvalidInput(f"{id} is in the archive, or was merged: link notes that are not archived")
 
 
 
 def _require_authority(key: LinkKey, pair: Pair) -> None:
     """Raise ``PermissionDenied`` for a link that replaces a note of more trust than the principal has."""
     if key.type in REPLACING:
-        require_authority(fold(*pair[key.target])[0])
+        require_authority(state_of(pair[key.target])[0])
 
 
 def _links(pair: Pair) -> list[Link]:
     """Return the links between two notes that a revision of either made."""
-    links = [link for history in pair.values() for link in fold(*history)[1]]
+    links = [link for history in pair.values() for link in state_of(history)[1]]
     return [link for link in links if {link.source, link.target} == pair.keys()]
 
 
@@ -126,7 +126,7 @@ def _unlinked(pair: Pair, key: LinkKey, clock: Clock) -> list[PutRevision]:
     return [
         revised(history, clock, BY_HAND, {}, unlinks=(key,), inputs=_inputs(pair))
         for history in pair.values()
-        if any(link.key == key for link in fold(*history)[1])
+        if any(link.key == key for link in state_of(history)[1])
     ]
 
 
@@ -135,8 +135,4 @@ def _new_link(key: LinkKey, reason: str, clock: Clock) -> Link:
 
 
 def _inputs(pair: Pair) -> tuple[Input, ...]:
-    return tuple(Input(id, fold(*pair[id])[0].version) for id in sorted(pair))
-
-
-def _after(history: NoteHistory, put: PutRevision) -> NoteHistory:
-    return NoteHistory(history.base, (*history.revisions, put.revision))
+    return tuple(Input(id, state_of(pair[id])[0].version) for id in sorted(pair))

@@ -3,29 +3,33 @@
 Deletion follows ``inputs``: it destroys notes derived from an erased note, revisions based on one, and in turn
 decisions based on the wording of such a revision. Notes that lose a revision are folded, embedded and linked again.
 Deletion also destroys the cached model answers to prompts with an erased text, the logged searches that found an
-erased note, and those with a word that no remaining note contains.
+erased note, those with a word that no remaining note contains, and decisions about names that no remaining note
+contains.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zettel.core.authority import require_authority
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import reverted
-from zettel.core.follow_ups import FollowUps, new_job
+from zettel.core.entity_decisions import unsupported
+from zettel.core.follow_ups import FollowUps, purge_job
 from zettel.core.identity import external_id_bytes, identity_of
 from zettel.core.mentions import mention_ops
 from zettel.core.merges import rests_on
+from zettel.core.present import present_micros
 from zettel.core.provenance import consequences
 from zettel.core.revise import revised
 from zettel.core.search_log import SearchLogBuffer
 from zettel.core.vectors import Vectors
 from zettel.errors import NotFound
-from zettel.model import CallKind, Cause, Input, JobKind, Kind, Note, Scope
+from zettel.model import CallKind, Cause, Input, Kind, Note, Scope
 from zettel.ports import GraphStore, LookupQuery, ScopeState
+from zettel.ports.candidate_rules import expired
 from zettel.ports.operations import (
     EraseAnswers,
     EraseEvents,
@@ -60,23 +64,36 @@ class Eraser:
         self._follow_ups = follow_ups
         self._log = log
 
-    async def erase(self, scope: Scope, ids: Sequence[str], *, missing_ok: bool = False) -> int:
+    async def erase(
+        self,
+        scope: Scope,
+        ids: Sequence[str],
+        *,
+        missing_ok: bool = False,
+        only_if: Callable[[Note], bool] = lambda note: True,
+        purges: bool = True,
+    ) -> int:
         """Destroy notes and events by id, with everything derived from them. Returns the number of notes.
 
-        Raises ``NotFound`` for an unknown id, unless ``missing_ok``; then nothing was destroyed.
+        Of the notes only those that fulfil ``only_if`` when the transaction begins. Without ``purges`` the caller
+        queues the purge of the store. Raises ``NotFound`` for an unknown id, unless ``missing_ok``; then nothing was
+        destroyed.
         """
         count = 0
         await self._log.flush()
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             nonlocal count
-            deletion = await self._roots(scope, ids, missing_ok)
+            deletion = await self._roots(scope, ids, missing_ok, only_if)
             for note in (await self._store.notes(scope, sorted(deletion.notes))).values():
                 require_authority(note)
             if not deletion.events and not deletion.notes:
                 count = 0
                 return []
             deletion.notes, deletion.revisions = await consequences(self._store, scope, deletion.notes)
+            if decisions := await unsupported(self._store, scope, deletion.notes, deletion.revisions):
+                roots = deletion.notes | decisions
+                deletion.notes, deletion.revisions = await consequences(self._store, scope, roots)
             deletion.events |= await self._own_events(scope, deletion.notes)
             count = len(deletion.notes)
             # Prompts contained the wording of erased notes, and of notes that lose revisions.
@@ -101,21 +118,24 @@ class Eraser:
                 erased=deletion.notes,
             )
             ops += await self._vectors.embed_now(shown, many=True)  # no vector of deleted words remains
-            for note in shown:
+            now = present_micros()
+            for note in [note for note in shown if not expired(note, now)]:  # an expired note needs no new links
                 jobs = self._follow_ups.of if note.id in reworded else self._follow_ups.of_index
                 ops += jobs(scope, note, clock.now, self._vectors.later)
-            ops.append(new_job(scope, JobKind.PURGE, clock.now, version=clock.next()))
-            return ops
+            return [*ops, purge_job(scope, clock)] if purges else ops
 
         await self._commits.commit(scope, plan)
         return count
 
-    async def _roots(self, scope: Scope, ids: Sequence[str], missing_ok: bool) -> Deletion:
+    async def _roots(
+        self, scope: Scope, ids: Sequence[str], missing_ok: bool, only_if: Callable[[Note], bool]
+    ) -> Deletion:
         events = await self._store.events(scope, [id for id in ids if id.startswith("e_")])
         notes = await self._store.notes(scope, [id for id in ids if not id.startswith("e_")])
         unknown = [id for id in ids if id not in events and id not in notes]
         if unknown and not missing_ok:
             raise NotFound(scope, unknown)
+        notes = {id: note for id, note in notes.items() if only_if(note)}
         notes |= await self._merged_with(scope, notes)
         deletion = Deletion(events=set(events))
         # The first kind counts: marking part of an event as a fact does not detach it from the event.

@@ -11,8 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
+import anyio
+
 from zettel.core.authority import is_on_probation, require_full_trust
 from zettel.core.follow_ups import new_job
+from zettel.core.identity import is_id
+from zettel.core.search_log import WRITTEN_AFTER
 from zettel.core.used_notes import used_notes
 from zettel.errors import InvalidInput, NotFound
 from zettel.model import JobKind, LoggedSearch, Note, NoteUse, Outcome, Proved, Scope
@@ -30,6 +34,8 @@ PREFERENCES = "preferences"
 """Key of the learned preferences of a scope among its cached answers (``PutAnswer``)."""
 REPORTS = 50
 """Reports in one process after which a scope learns from them again, see ``zettel.jobs.tune_job``."""
+SLACK_SECONDS = 0.5
+"""Time for another process to write a search, once it begins."""
 LOGGED = 10_000
 """Logged searches per scope: some tens of megabytes, and more than a scorer needs to learn from."""
 
@@ -57,7 +63,7 @@ class FeedbackRecorder:
         if (used is None) == (answer is None):
             raise InvalidInput("pass either used, the ids of the useful notes, or answer, the text that used them")
         if outcome not in (None, *get_args(Outcome)):
-            raise InvalidInput(f"outcome={outcome!r}: say success or failure, or leave it out")
+            raise InvalidInput(f"outcome={outcome!r}: use success or failure, or leave it out")
         require_full_trust("reports which notes were useful")
         named = None if used is None else tuple(dict.fromkeys(used))
         await self._log.flush()
@@ -68,7 +74,7 @@ class FeedbackRecorder:
                 raise NotFound(f"the log of searches of {scope}", [search])
             hits = [hit.note for hit in before.hits]
             if unknown := [id for id in named or () if id not in hits]:
-                raise InvalidInput(f"{', '.join(unknown)}: not among the notes that search {search} found")
+                raise InvalidInput(f"{', '.join(unknown)} is not a hit of search {search}: pass ids of its hits")
             notes = await self._store.notes(scope, hits)
             if answer is not None:
                 if before.used is not None and not before.inferred:
@@ -92,7 +98,14 @@ class FeedbackRecorder:
             jobs = [new_job(scope, JobKind.TUNE, clock.now, version=clock.seq)] if is_due else []
             return [PutFeedback(after), *puts, *jobs]
 
-        if await self._commits.commit(scope, plan):
+        try:
+            is_new = await self._commits.commit(scope, plan)
+        except NotFound:
+            if not is_id("s", search):
+                raise
+            await anyio.sleep(WRITTEN_AFTER + SLACK_SECONDS)  # another process of the same store may not have logged it
+            is_new = await self._commits.commit(scope, plan)
+        if is_new:
             self._reports[scope.key] = (self._reports[scope.key] + 1) % REPORTS
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from zettel.model import CallKind, CauseKind, Link, LinkType, Note, Revision, Trait, fields_with, to_micros
+from zettel.model import CallKind, CauseKind, JobKind, Link, LinkType, Note, Revision, Trait, fields_with, to_micros
+from zettel.ports import NoteHistory
 
 EXTRACTED = frozenset(fields_with(Trait.EXTRACTED))
 
@@ -18,20 +19,27 @@ def live_versions(revisions: Sequence[Revision]) -> set[int]:
     """Return the live versions of revisions in ``seq`` order.
 
     The newest is always live, and a live revision deactivates the versions it undoes. So a revert can be reverted.
+    A live revision of the link job deactivates its earlier ones, because it decides all near links again.
     """
+    live: set[int] = set()
     undone: set[int] = set()
+    is_linked = False
     for revision in reversed(revisions):
-        if revision.version not in undone:
-            undone.update(revision.undoes)
-    return {revision.version for revision in revisions} - undone
+        links = revision.cause.by is JobKind.LINK
+        if revision.version in undone or (links and is_linked):
+            continue
+        live.add(revision.version)
+        undone.update(revision.undoes)
+        is_linked |= links
+    return live
 
 
-def worded_at(base: Note, revisions: Sequence[Revision]) -> int:
+def worded_at(history: NoteHistory) -> int:
     """Return the version in which a note got its current wording.
 
     Decisions based on wording alone have this version as input. They survive when later links or merges are reverted.
     """
-    return next((r.version for r in reversed(revisions) if _rewords(r)), base.version)
+    return next((r.version for r in reversed(history.revisions) if _rewords(r)), history.base.version)
 
 
 def _rewords(revision: Revision) -> bool:
@@ -47,6 +55,11 @@ def live_revisions(revisions: Sequence[Revision], by: CauseKind | None = None) -
 def recorded_by(revisions: Iterable[Revision], upto: int | None) -> list[Revision]:
     """Return the revisions recorded at or before ``upto`` (microseconds; None: all)."""
     return [r for r in revisions if upto is None or to_micros(r.recorded_at) <= upto]
+
+
+def state_of(history: NoteHistory) -> tuple[Note, tuple[Link, ...]]:
+    """Return the state of a note, and the links that its live revisions decided."""
+    return fold(history.base, history.revisions)
 
 
 def fold(base: Note, revisions: Sequence[Revision], upto: int | None = None) -> tuple[Note, tuple[Link, ...]]:

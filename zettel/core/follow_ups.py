@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
 from zettel.core.commit import Clock, Plan
+from zettel.core.entity_notes import decided_names
 from zettel.core.identity import new_id
 from zettel.errors import (
     BudgetSpent,
@@ -21,7 +22,7 @@ from zettel.errors import (
     StoreFull,
     StoreUnreachable,
 )
-from zettel.model import Job, JobKind, Kind, Note, Scope
+from zettel.model import Job, JobKind, Kind, Note, Scope, from_micros, to_micros
 from zettel.ports import ScopeState
 from zettel.ports.operations import EraseAnswers, FinishJob, Op, PutJob
 from zettel.text.filler import is_filler
@@ -40,6 +41,10 @@ SHARED_ATTEMPTS_UNAVAILABLE = MAX_ATTEMPTS - 1
 """Shared attempts while the model is unavailable: only for the last one may the request be too large."""
 
 
+SWEEP_EVERY = timedelta(minutes=1)
+"""Expired notes are swept at most this much later, together: a purge after each single note would take longer."""
+
+
 def new_job(scope: Scope, kind: JobKind, run_at: datetime, note: Note | None = None, version: int = 0) -> PutJob:
     """Return a job about the current version of a note, or about the scope at ``version``."""
     return PutJob(
@@ -53,6 +58,33 @@ def new_job(scope: Scope, kind: JobKind, run_at: datetime, note: Note | None = N
             run_at=run_at,
         )
     )
+
+
+def expiry_jobs(scope: Scope, notes: Iterable[Note]) -> Iterator[PutJob]:
+    """Yield the jobs that sweep a scope when these notes expire, one for all notes of the same minute."""
+    slots = {slot_after(note.expires_at, SWEEP_EVERY) for note in notes if note.expires_at is not None}
+    for run_at in sorted(slots):
+        yield sweep_job(scope, run_at)
+
+
+def sweep_job(scope: Scope, run_at: datetime) -> PutJob:
+    """Return a job that sweeps a scope at this time; for the same time there is one."""
+    return new_job(scope, JobKind.EXPIRE, run_at, version=to_micros(run_at))
+
+
+def purge_job(scope: Scope, clock: Clock) -> PutJob:
+    """Return a job that removes what this batch deletes from the store's files."""
+    return new_job(scope, JobKind.PURGE, clock.now, version=clock.next())
+
+
+def slot_after(moment: datetime, length: timedelta) -> datetime:
+    """Return the first multiple of ``length`` (since 1970, UTC) that is not before a moment.
+
+    Example: 09:00:12 and one minute give 09:01:00.
+    """
+    step = length // timedelta(microseconds=1)
+    micros = -(-to_micros(moment) // step) * step
+    return from_micros(min(micros, to_micros(datetime.max.replace(tzinfo=timezone.utc))))
 
 
 def finish(jobs: Iterable[Job]) -> list[Op]:
@@ -120,15 +152,16 @@ class FollowUps:
     annotates: bool
 
     def of(self, scope: Scope, note: Note, run_at: datetime, embeds: bool) -> list[PutJob]:
-        """Return the jobs of a note with new wording. A model annotates neither filler nor derived notes."""
+        """Return the jobs of a note with new wording. A model annotates no filler, derived notes or decisions."""
         jobs = self.of_index(scope, note, run_at, embeds)
-        if self.annotates and note.kind is Kind.EPISODIC and not is_filler(note.content, note.role):
+        is_statement = note.kind is Kind.EPISODIC and decided_names(note) is None
+        if self.annotates and is_statement and not is_filler(note.content, note.role):
             jobs.append(new_job(scope, JobKind.ANNOTATE, run_at, note))
         return jobs
 
     def of_index(self, scope: Scope, note: Note, run_at: datetime, embeds: bool) -> list[PutJob]:
-        """Return the jobs of a note with a new index only. Insights get no near links: they repeat other notes."""
-        if note.kind is Kind.INSIGHT and not embeds:
+        """Return the jobs of a note with a new index only. Insights and decisions about names get no near links."""
+        if (note.kind is Kind.INSIGHT or decided_names(note)) and not embeds:
             return []
         return [new_job(scope, JobKind.EMBED if embeds else JobKind.LINK, run_at, note)]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from collections import Counter
 
@@ -23,6 +24,11 @@ _encode = json.JSONEncoder(sort_keys=True).encode
 def new_id(prefix: str) -> str:
     """An id such as ``n_3f9a…``: its kind and 80 random bits."""
     return f"{prefix}_{secrets.token_hex(10)}"
+
+
+def is_id(prefix: str, text: str) -> bool:
+    """Return whether a text has the form of ``new_id(prefix)``."""
+    return re.fullmatch(rf"{prefix}_[0-9a-f]{{20}}", text) is not None
 
 
 class Ordinals:

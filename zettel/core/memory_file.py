@@ -6,7 +6,8 @@ two exports of one memory differ only in the first line.) The records, in order:
 
 * ``zettel``: version of the format, and which zettel wrote it, when;
 * ``vectors``: a vector set that the notes refer to by its number: its embedder and recipe;
-* ``scope``: whose memory follows, its secret (hexadecimal), its last ``seq`` and recorded time;
+* ``scope``: whose memory follows, its secret (hexadecimal), its last ``seq`` and recorded time, and its ``retention``
+  (since version 3);
 * ``event`` with its keyed ``identity``; ``note`` (version 1) with its ``revisions`` and its ``vectors`` by set
   (base64 of little-endian float32); ``links`` that the note ``of`` decided; ``mention``; ``tombstone``; ``use`` that
   feedback tells of a note (since version 2); ``job``;
@@ -32,6 +33,7 @@ from pydantic_core import PydanticSerializationError
 from zettel.core.identity import new_id
 from zettel.errors import BadRecord
 from zettel.model import (
+    TIME_MAX,
     TIME_MIN,
     EventRecord,
     Job,
@@ -39,6 +41,7 @@ from zettel.model import (
     Link,
     Note,
     NoteUse,
+    Retention,
     Revision,
     Scope,
     from_micros,
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
 name = "zettel"
 HEAD_BYTES = 64
 """Bytes that ``sniff`` reads: lines have no length limit."""
-VERSION = 2
+VERSION = 3
 """Format version; a reader accepts earlier versions and refuses later ones."""
 
 _CRC = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n')
@@ -110,6 +113,8 @@ def record(item: ScopeRecord, scope: Scope, sets: dict[int, int]) -> Iterator[st
     if isinstance(item, ScopeState):
         recorded_at = None if item.recorded_at == TIME_MIN else item.recorded_at
         state = {"secret": item.secret.hex(), "seq": item.seq, "recorded_at": recorded_at}
+        if item.retention is not None:
+            state["retention"] = item.retention.model_dump(mode="json")
         yield _compact({"scope": scope.model_dump() | state})
     elif isinstance(item, PutEvent):
         yield f'{{"event":{_json(item.event)},"identity":"{item.identity}"}}'
@@ -128,8 +133,13 @@ def record(item: ScopeRecord, scope: Scope, sets: dict[int, int]) -> Iterator[st
     elif isinstance(item, PutNoteUse):
         counts = item.use._asdict() | {"since": to_micros(item.use.since)}
         yield _compact({"use": counts, "of": item.note})
-    elif item.job.note is not None:  # jobs without a note concern the store
+    elif _is_of_scope(item.job):
         yield _compact({"job": item.job.model_dump(mode="json", include=set(_JOB))})
+
+
+def _is_of_scope(job: Job) -> bool:
+    """Return whether a job concerns its scope alone: other jobs without a note concern the store."""
+    return job.note is not None or job.kind is JobKind.EXPIRE
 
 
 def _compact(value: Any) -> str:
@@ -272,9 +282,11 @@ def _require_version(line: bytes, where: str) -> None:
 def _part(fields: dict[str, Any], offset: int, line: int) -> ScopePart:
     scope = Scope(tenant=fields["tenant"], user=fields["user"], agent=fields["agent"])
     recorded_at = TIME_MIN if fields["recorded_at"] is None else fields["recorded_at"]
-    return ScopePart(
-        scope, ScopeState(fields["seq"], bytes.fromhex(fields["secret"]), recorded_at, TIME_MIN), offset, line, 0
-    )
+    given = fields.get("retention")
+    retention = None if given is None else Retention.model_validate(given)
+    secret = bytes.fromhex(fields["secret"])
+    state = ScopeState(fields["seq"], secret, recorded_at, TIME_MIN, TIME_MAX, retention)
+    return ScopePart(scope, state, offset, line, 0)
 
 
 def _space(fields: dict[str, Any]) -> VectorSet:
@@ -302,7 +314,7 @@ def _decode(fields: dict[str, Any], into: Scope, dims: Mapping[int, int]) -> Sco
         since, *counts = (int(fields["use"][name]) for name in NoteUse._fields)
         return PutNoteUse(fields["of"], NoteUse(from_micros(since), *counts))
     job = Job.model_validate({**fields["job"], "id": new_id("j"), "scope": into})
-    if job.note is None or job.kind in _OF_STORES:
+    if not _is_of_scope(job) or job.kind in _OF_STORES:
         raise ValueError(f"a job to {job.kind.value} concerns a store, not a note")
     return PutJob(job)
 

@@ -96,7 +96,7 @@ class _Text:
 
 def names_in(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the ``names`` of a LookupQuery that finds the titles in these texts."""
-    return tuple(sorted(set().union(*map(phrases, texts))))
+    return tuple(set().union(*map(phrases, texts)))
 
 
 def title_lookups(titles: Iterable[str | None]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -157,7 +157,7 @@ def _pairs(texts: Sequence[_Text], titled: Sequence[Note]) -> dict[tuple[str, st
 
 def _lookup(texts: Sequence[_Text], titled: Sequence[Note]) -> LookupQuery:
     names = set().union(*(text.phrases for text in texts))
-    return LookupQuery(names=tuple(sorted(names)), titles=title_lookups(note.title for note in titled))
+    return LookupQuery(names=tuple(names), titles=title_lookups(note.title for note in titled))
 
 
 def _link(source: str, target: str, key: str, recorded_at: datetime) -> Link:

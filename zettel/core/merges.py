@@ -58,10 +58,9 @@ async def histories_after(
 def apply_planned(histories: Mapping[str, NoteHistory], planned: Sequence[Op]) -> dict[str, NoteHistory]:
     """Return the histories after the planned operations, in the same order."""
     after = dict(histories)
-    for op in planned:
+    for op in planned if after else ():
         if isinstance(op, PutRevision) and op.note.id in after:
-            base, revisions = after[op.note.id]
-            after[op.note.id] = NoteHistory(base, (*revisions, op.revision))
+            after[op.note.id] = after[op.note.id].then(op.revision)
     return after
 
 
@@ -70,7 +69,7 @@ async def followers(
 ) -> list[PutRevision]:
     """Return revisions of the other notes of each merge that a revision undoes or redoes."""
     before = live_merges(history)
-    after = live_merges(NoteHistory(history.base, (*history.revisions, put.revision)))
+    after = live_merges(history.then(put.revision))
     if before.keys() == after.keys():
         return []
     others = sorted({read.note for decision in before.keys() ^ after.keys() for read in decision} - {history.base.id})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from zettel.errors import InvalidInput
@@ -10,6 +11,12 @@ from zettel.model import IMPLIED_ROLES
 
 OWN_FIELDS = ("role", "content", "name", "id", "occurred_at")
 """Fields of a message that an event has too; a message with others is also the event's payload."""
+_OTHER_NAMES = {"text": "content", "message": "content"} | dict.fromkeys(
+    ("date", "datetime", "time", "timestamp", "created_at"), "occurred_at"
+)
+"""Names under which people write these fields; without an error the text or the time would be lost."""
+_LIKE = 0.8
+"""How similar a misspelt field is to the right one, from 0 to 1."""
 
 
 def event_of_message(place: int, message: Any) -> dict[str, Any]:
@@ -22,6 +29,8 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
     """
     if not isinstance(message, Mapping) and hasattr(message, "model_dump"):
         message = message.model_dump(exclude_none=True)
+    elif isinstance(message, Mapping):
+        _require_own_names(place, message)
     if not isinstance(message, Mapping):
         raise InvalidInput(f"messages[{place}] must be a dict with role and content, not {type(message).__name__}")
     role = str(message.get("role"))
@@ -29,7 +38,9 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
         raise InvalidInput(f"messages[{place}] has the role {role!r}: use user, assistant, system or tool")
     content = message.get("content")
     if content is not None and not isinstance(content, (str, list)):
-        raise InvalidInput(f"messages[{place}] has the content {content!r}: use a text or a list of parts")
+        raise InvalidInput(
+            f"messages[{place}] has a content of type {type(content).__name__}: use a text or a list of parts"
+            )
     event: dict[str, Any] = {"content": text_of(content), "role": IMPLIED_ROLES[role]}
     if name := message.get("name"):
         event["speaker"] = name
@@ -37,6 +48,14 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
     if (content and not isinstance(content, str)) or not message.keys() <= set(OWN_FIELDS):
         event["payload"] = {field: value for field, value in message.items() if field != "occurred_at"}
     return event
+
+
+def _require_own_names(place: int, message: Mapping[str, Any]) -> None:
+    for field in message.keys() - set(OWN_FIELDS):
+        like = get_close_matches(str(field), OWN_FIELDS, 1, _LIKE)
+        own = _OTHER_NAMES.get(field) or (like[0] if like else "")
+        if own and message.get(own) is None:
+            raise InvalidInput(f"messages[{place}] has the field {field!r}: name it {own}")
 
 
 def text_of(content: Any) -> str:

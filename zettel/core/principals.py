@@ -17,10 +17,14 @@ from zettel.errors import InvalidInput
 
 
 class Principal(NamedTuple):
-    """A writer, such as ``key:3f9a…`` or ``import:chat.txt``, and its highest trust; "" is an unknown one."""
+    """A writer, such as ``key:3f9a…`` or ``import:chat.txt``, and its highest trust; "" is an unknown one.
+
+    ``label`` is a readable name for the audit log; stores do not record it.
+    """
 
     name: str = ""
     trust: float = 1.0
+    label: str = ""
 
 
 _UNKNOWN = Principal()
@@ -33,12 +37,29 @@ def acting() -> Principal:
 
 
 @contextmanager
-def acting_as(name: str, trust: float = 1.0) -> Iterator[None]:
-    """Record ``name`` as the writer of everything that the block writes, with at most this trust (0 .. 1).
+def acting_as(name: str, trust: float = 1.0, *, label: str = "") -> Iterator[None]:
+    """Record ``name`` as the writer of everything that the block writes, with at most this trust.
 
-    Example: ``with acting_as("slack:ann", trust=0.5): memory.add("The code is 1234.")``. Inside another ``acting_as``
-    the outer name and the lower trust count. A zettel server records the key of a request instead. Raises
-    ``InvalidInput``.
+    Inside another ``acting_as`` the outer name and the lower trust count. A zettel server records the key of a
+    request instead.
+
+    Args:
+        name: The writer, such as ``slack:ann``.
+        trust: The highest trust of what the block writes, 0 to 1.
+        label: A text for the audit log, such as the name of a key.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        InvalidInput: The name is empty, or the trust is outside its limits.
+
+    Examples:
+        >>> from zettel import acting_as
+        >>> with acting_as("slack:ann", trust=0.5):
+        ...     id = memory.add("The code is 1234.")
+        >>> memory.get(id).trust
+        0.5
     """
     if not name:
         raise InvalidInput("the name of a principal is empty: use a name such as slack:ann")
@@ -46,7 +67,8 @@ def acting_as(name: str, trust: float = 1.0) -> Iterator[None]:
     highest = share("trust", trust)
     assert highest is not None
     outer = _ACTING.get()
-    token = _ACTING.set(Principal(outer.name or name, min(outer.trust, highest)))
+    lower = min(outer.trust, highest)
+    token = _ACTING.set(Principal(outer.name, lower, outer.label) if outer.name else Principal(name, lower, label))
     try:
         yield
     finally:

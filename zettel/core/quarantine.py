@@ -17,7 +17,7 @@ from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import BY_PEOPLE
 from zettel.core.drafts import annotate
 from zettel.core.feedback import PREFERENCES
-from zettel.core.fold import fold, live_revisions
+from zettel.core.fold import fold, live_revisions, state_of
 from zettel.core.follow_ups import FollowUps, new_job
 from zettel.core.merges import apply_planned, followers, histories_after, merge_versions, rests_on
 from zettel.core.provenance import consequences
@@ -56,8 +56,8 @@ class Quarantiner:
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             own = await self._own(scope, note_id)
             for history in own.values():
-                require_authority(fold(*history)[0])
-            if fold(*own[note_id])[0].quarantined is not None:
+                require_authority(state_of(history)[0])
+            if state_of(own[note_id])[0].quarantined is not None:
                 raise InvalidInput(f"{note_id} is in quarantine already")
             cause = Cause(by=CallKind.QUARANTINE, note=next(iter(own)))
             puts: list[PutRevision] = []
@@ -195,7 +195,7 @@ class Quarantiner:
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             own = await self._own(scope, note_id)
-            if fold(*own[note_id])[0].quarantined is None:
+            if state_of(own[note_id])[0].quarantined is None:
                 raise InvalidInput(f"{note_id} is not in quarantine")
             head = next(iter(own))
             cited = await self._store.citing(scope, [head])

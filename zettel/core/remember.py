@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import anyio.to_thread
 
+from zettel.core.arguments import require_named_parts
 from zettel.core.commit import Clock, Commits
 from zettel.core.drafts import EventDraft, draft, passages_of, tokens_of
-from zettel.core.fold import fold
-from zettel.core.follow_ups import FollowUps
+from zettel.core.fold import state_of
+from zettel.core.follow_ups import FollowUps, expiry_jobs
 from zettel.core.identity import Ordinals, identity_bytes, identity_of, new_id, same_content, separate_bytes
 from zettel.core.mentions import mention_ops, names_in, title_lookups
 from zettel.core.merges import apply_planned, followers, merge_versions, rests_on
@@ -73,6 +74,7 @@ class EventWriter:
         """
         if on_conflict not in ("error", "skip", "revise"):
             raise InvalidInput(f"on_conflict={on_conflict!r} is unknown: use error, skip or revise")
+        require_named_parts(scope)
         screened = await self._screened(scope, events)
         events = [event for event, _ in screened]
         keys = [identity_bytes(event, ordinals.next(event)) for event in events]
@@ -192,8 +194,11 @@ class EventWriter:
             async for place, made in paced(zip(new_events, drafts, strict=True)):
                 known = found.events.get(identities[place])
                 record = _record(made.event, clock, known[0] if known else None)
-                ops.append(PutEvent(record, identities[place]))
                 old = await self._parts(scope, *known) if known else {}
+                if origin is not None and old:  # an import does not let stored notes expire
+                    first, _ = state_of(next(iter(old.values())))
+                    record = record.model_copy(update={"expires_at": first.expires_at})
+                ops.append(PutEvent(record, identities[place]))
                 unmerged: list[Note] = []
                 notes = await self._revise_parts(scope, made, record, old, clock, ops, unmerged)
                 notes += await _new_parts(made, record, len(old), clock, ops)
@@ -210,7 +215,7 @@ class EventWriter:
             embeds = self._vectors.defers(len(written))
             async for note in paced(written):
                 ops += self._follow_ups.of(scope, note, clock.now, embeds)
-            return ops
+            return [*ops, *expiry_jobs(scope, written)]
 
         await self._commits.commit(scope, plan, look)
         if origin is not None:
@@ -218,7 +223,9 @@ class EventWriter:
 
     async def _parts(self, scope: Scope, event: EventRecord, notes: Sequence[str]) -> dict[str, NoteHistory]:
         """Return the notes that are parts of an event, without notes that its parts were merged into."""
-        histories = Rows(await self._store.histories(scope, notes))
+        histories = Rows(await self._store.recent(scope, notes))
+        unclear = [id for id in notes if not rests_on(histories[id], {event.event_id})]
+        histories |= await self._store.histories(scope, unclear) if unclear else {}
         return {id: histories[id] for id in notes if rests_on(histories[id], {event.event_id})}
 
     async def _revise_parts(
@@ -239,7 +246,7 @@ class EventWriter:
         for part, history in enumerate(apply_planned(old, ops).values()):
             exists = part < len(made.passages)
             change = made.fields(part, record) if exists else {"archived": True, "event_ids": (record.event_id,)}
-            if exists and fold(*history)[0].quarantined is not None:
+            if exists and state_of(history)[0].quarantined is not None:
                 del change["archived"]  # new wording does not release it
             cause, undoes = Cause(by=CallKind.IMPORT), merge_versions(history)  # new wording is not a duplicate
             put = revised(history, clock, cause, change, extracted=tuple(change), undoes=undoes)
@@ -309,8 +316,8 @@ def _status(
 
 def _conflict(event: Event) -> IdentityConflict:
     return IdentityConflict(
-        f"an event with id {event.external_id!r} is there already, with other content: "
-        "use another id, or on_conflict='revise' or 'skip'"
+        f"an event with id {event.external_id!r} is stored already, with other content: "
+        "use another id, or on_conflict='revise' or 'skip' (--on-conflict)"
     )
 
 

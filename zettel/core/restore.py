@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import anyio.to_thread
 
+from zettel.core.changes import RESTORED
 from zettel.core.commit import Clock, Commits
 from zettel.core.fold import fold
 from zettel.core.follow_ups import new_job
@@ -24,7 +25,18 @@ from zettel.core.vectors import Vectors
 from zettel.errors import InvalidInput, StoreBusy
 from zettel.model import JobKind, Note, Scope
 from zettel.ports import GraphStore, NoteRecord, ScopeState
-from zettel.ports.operations import Batch, Conflict, EndRestore, Op, PutEvent, PutJob, PutVector, Restore, RestoreNote
+from zettel.ports.operations import (
+    Batch,
+    Conflict,
+    EndRestore,
+    Op,
+    PutEvent,
+    PutJob,
+    PutRetention,
+    PutVector,
+    Restore,
+    RestoreNote,
+)
 from zettel.text.index import VECTOR_RECIPE, index_note
 
 if TYPE_CHECKING:
@@ -63,7 +75,7 @@ class ScopeRestorer:
         index = await anyio.to_thread.run_sync(read_index, path)
         if scope is not None and len(index.parts) > 1:
             named = "; ".join(str(part.scope) for part in index.parts[:3])
-            raise InvalidInput(f"{path} holds {len(index.parts)} scopes ({named} …): import it without naming one")
+            raise InvalidInput(f"{path} contains {len(index.parts)} scopes ({named} …): import it without naming one")
         targets = {part: scope or part.scope for part in index.parts}
         if self._guard.keeps_out:
             await anyio.to_thread.run_sync(_require_clean, path, targets.values(), self._guard)
@@ -138,8 +150,9 @@ class ScopeRestorer:
                 written += len(batch)
                 events += sum(isinstance(record, PutEvent) for record in batch)
                 report(written)
-            end = EndRestore(state.recorded_at)
-            await self._store.apply(Batch(target, written, state.seq, (*jobs, end), restore))
+            end = PutRetention(state.retention), EndRestore(state.recorded_at)
+            async with self._commits.announced(target, RESTORED):
+                await self._store.apply(Batch(target, written, state.seq, (*jobs, *end), restore))
             complete = True
         except Conflict:
             raise StoreBusy(f"{target} was written to, or imported, by somebody else meanwhile; try again") from None

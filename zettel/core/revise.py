@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from zettel.core.authority import require_authority
+from zettel.core.checkpoints import next_checkpoint
 from zettel.core.commit import Clock
 from zettel.core.decisions import BY_PEOPLE, not_reverted
-from zettel.core.fold import EXTRACTED, fold
+from zettel.core.fold import EXTRACTED, fold, state_of
+from zettel.core.present import present
 from zettel.core.principals import acting
 from zettel.model import CallKind, Cause, Input, JobKind, Link, LinkKey, Note, Revision, Trait, fields_with
 from zettel.ports import NoteHistory
@@ -65,7 +68,17 @@ def revised(
     note, decided = fold(history.base, [*remaining, revision])
     bare = vars(before) | {"version": note.version} == vars(note)
     reindex = not bare and _index_changes(before, note)
-    return PutRevision(revision, note, index_note(note) if reindex else None, decided, bare)
+    checkpoint = None if erased else next_checkpoint(history.then(revision))
+    return PutRevision(revision, note, index_note(note) if reindex else None, decided, bare, checkpoint)
+
+
+def restored(history: NoteHistory, clock: Clock, cause: Cause, undoes: tuple[int, ...]) -> PutRevision:
+    """Return a revision that reverts these versions. A note that leaves the archive loses an expiry that is over."""
+    before, _ = state_of(history)
+    after = revised(history, copy(clock), cause, {}, undoes=undoes).note
+    returns = before.archived and not after.archived
+    is_over = after.expires_at is not None and after.expires_at <= present()
+    return revised(history, clock, cause, {"expires_at": None} if returns and is_over else {}, undoes=undoes)
 
 
 def flagged(note: Note, change: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from zettel.core.privacy import SecretGuard
-    from zettel.model import Hit
     from zettel.ports import GraphStore
     from zettel.ports.query import Floats
 
@@ -32,8 +31,16 @@ QUESTION_CHARACTERS = 2_000
 """Logged beginning of a question: a longer one is a pasted document, and its beginning identifies it."""
 WITH_FEATURES = 10
 """First hits that are logged with their features. The searches of an adapter have dozens of hits."""
-WRITTEN_AFTER = 5.0
+WRITTEN_AFTER = 1.0
 """Seconds until the buffer is written, unless ``flush`` comes first."""
+
+
+class FoundNote(NamedTuple):
+    """The part of a hit that the log stores, so that the buffer contains no notes."""
+
+    id: str
+    version: int
+    score: float
 
 
 class PendingSearch(NamedTuple):
@@ -44,7 +51,7 @@ class PendingSearch(NamedTuple):
     question: str
     asked_at: datetime
     scorer: str
-    hits: Sequence[Hit]
+    hits: Sequence[FoundNote]
     features: Floats  # (hits, f)
     names: tuple[str, ...]
 
@@ -111,8 +118,8 @@ def _record(search: PendingSearch, guard: SecretGuard) -> LoggedSearch:
         scorer=search.scorer,
         hits=tuple(
             LoggedHit(
-                note=hit.note.id,
-                version=hit.note.version,
+                note=hit.id,
+                version=hit.version,
                 score=hit.score,
                 features={name: round(value, 4) for name, value in zip(search.names, row, strict=True) if value}
                 if place < WITH_FEATURES

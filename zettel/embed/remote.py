@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zettel.core.telemetry import model_call, report_tokens
 from zettel.embed.rows import unit_rows
 from zettel.errors import EmbedderUnavailable
 from zettel.llm.keys import sendable
@@ -105,10 +106,12 @@ class LiteLLMEmbedder:
                 wait_initial=FIRST_WAIT,
                 wait_max=LONGEST_WAIT,
             ):
-                with attempt:
+                with attempt, model_call("embeddings", self._name) as call:
                     response = await litellm.aembedding(
                         model=self._name, input=texts, max_retries=CLIENT_RETRIES, **{**self._arguments, "api_key": key}
                     )
+                    if tokens := getattr(getattr(response, "usage", None), "prompt_tokens", None):
+                        report_tokens(call, self._name, tokens)
         except OpenAIError as error:  # the base of LiteLLM's errors
             raise EmbedderUnavailable(f"{self._name}: {short_message(error)}") from error
         return self._rows(response, len(texts))

@@ -20,9 +20,20 @@ from zettel.scoring.strength import FRESH, strength
 class Decay:
     """Archives the notes that meet all of these conditions.
 
-    The note was recorded and last useful more than ``older_than`` ago (a timedelta, or days). Its strength is below
-    ``strength`` (see ``zettel.scoring.strength``) and its importance below ``importance`` (0.7 is four links). Notes
-    tagged "pinned", valid facts, statements of people about themselves, derived notes and their sources never decay.
+    Notes tagged "pinned", valid facts, statements of people about themselves, derived notes and their sources never
+    decay.
+
+    Args:
+        older_than: The note was recorded and last useful longer ago than this, a timedelta or days.
+        strength: Its strength is lower, see ``zettel.scoring.strength``.
+        importance: Its importance is lower; 0.7 is four links.
+
+    Raises:
+        InvalidInput: A number is outside its limits.
+
+    Examples:
+        >>> from zettel import Decay
+        >>> decay = Decay(older_than=90)
     """
 
     older_than: timedelta | float

@@ -9,7 +9,8 @@ day and session, because an event that somebody reports again happened again. On
 another person.
 
 Small talk ("thanks") and bare answers ("In Oslo.") are never duplicates, because their meaning depends on the turn
-before. The same applies to questions, which explain the answer after them, parts of a long event, and replaced facts.
+before. The same applies to questions, which explain the answer after them, parts of a long event, replaced facts, and
+notes that expire.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ MERGEABLE = frozenset({Kind.EPISODIC, Kind.SEMANTIC, Kind.PROCEDURAL})
 def duplicate_key(note: Note) -> bytes | None:
     """Return the 16-byte key that duplicates share; None for a note that is never merged."""
     if note.archived or note.parts > 1 or note.valid_to is not None or note.kind not in MERGEABLE:
+        return None
+    if note.expires_at is not None:
         return None
     if is_question(note.content) or is_filler(note.content, note.role):
         return None

@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from zettel.errors import InvalidModelOutput
 from zettel.evolve.profile import INSTRUCTIONS_HEAD, LASTING_HEAD, MAX_STATEMENT, RECENT_HEAD, ProfileLine, Statement
-from zettel.llm.answer_parsing import items
+from zettel.llm.answer_parsing import ask_for_items
 from zettel.llm.note_fields import one_line
 from zettel.llm.prompt_lines import date_of, line, short_ids
 from zettel.llm.schemas import TEXT, TEXTS, enum_schema, list_schema
@@ -55,16 +54,10 @@ class LiteLLMProfiler:
         """
         ids = list(short_ids(f"{each.note.id} {each.text}" for each in statements).values())
         shown = sorted({each.note.id for each in statements})
-        try:
-            answer = await ask(self._request(statements, ids), shown)
-        except InvalidModelOutput as error:
-            if error.spent is None:
-                raise
-            return [], None  # the model refused or returned nothing
-        try:
-            answers = items(answer.text, answer.cut)
-        except InvalidModelOutput:
+        answered = await ask_for_items(ask, self._request(statements, ids), shown)
+        if answered is None:
             return [], None
+        answers, answer = answered
         by_id = dict(zip(ids, statements, strict=True))
         lines = (_line(item, by_id) for item in answers)
         return [line for line in lines if line is not None], answer.model

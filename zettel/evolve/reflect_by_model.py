@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from zettel.errors import InvalidInput, InvalidModelOutput
+from zettel.errors import InvalidInput
 from zettel.evolve.insights import MAX_CHARS, place
-from zettel.llm.answer_parsing import items
+from zettel.llm.answer_parsing import ask_for_items
 from zettel.llm.note_fields import NO_ITEM, UNREADABLE, one_line
 from zettel.llm.prompt_lines import clip, date_of, line, short_ids
 from zettel.llm.schemas import TEXT, list_schema
@@ -55,17 +55,10 @@ class LiteLLMReflector:
     async def reflect(self, groups: Sequence[Sequence[Note]], ask: Ask) -> ReflectionResult:
         """Send one request about all groups. Raises what ``ask`` raises."""
         ids = list(short_ids([min(note.id for note in group) for group in groups]).values())
-        unreadable = ReflectionResult((UNREADABLE,) * len(groups))
-        try:
-            answer = await ask(self._request(groups, ids), [note.id for group in groups for note in group])
-        except InvalidModelOutput as error:
-            if error.spent is None:
-                raise
-            return unreadable  # the model refused or returned nothing
-        try:
-            answers = items(answer.text, answer.cut)
-        except InvalidModelOutput:
-            return unreadable
+        answered = await ask_for_items(ask, self._request(groups, ids), [note.id for group in groups for note in group])
+        if answered is None:
+            return ReflectionResult((UNREADABLE,) * len(groups))
+        answers, answer = answered
         insights = tuple(_insight(id, group, answers) for id, group in zip(ids, groups, strict=True))
         return ReflectionResult(insights, answer.model, self.prompt.name)
 

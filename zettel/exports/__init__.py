@@ -97,7 +97,7 @@ async def export(
 def format_for(to: str | Path | BinaryIO, format: str) -> str:
     """Return the name of the format for ``to``."""
     if not isinstance(to, (str, Path)) and not hasattr(to, "write"):
-        raise InvalidInput(f"to must be a path or an open binary file, got {to!r}")
+        raise InvalidInput(f"to must be a path or an open binary file, not {type(to).__name__}")
     if format != AUTO:
         return format
     return _BY_ENDING.get(Path(to).suffix.lower(), "jsonl") if isinstance(to, (str, Path)) else "jsonl"

@@ -8,12 +8,12 @@ import ignores them.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from zettel.model import Event, EventRecord
+from zettel.model import Event, EventRecord, Note
 
 from .task import PAGE, ExportTask
 
@@ -25,7 +25,7 @@ async def pages(task: ExportTask) -> AsyncGenerator[bytes, None]:
     await task.count_total(events=1)
     lines: list[bytes] = []
     async for event, notes in task.store.dump(task.scope):
-        value = _fields(event, with_store_fields=NOTES in task.include)
+        value = _fields(event, notes, with_store_fields=NOTES in task.include)
         if NOTES in task.include:
             value["notes"] = to_jsonable_python(notes)
             task.report.notes += len(notes)
@@ -42,11 +42,15 @@ def _page(task: ExportTask, lines: list[bytes]) -> bytes:
     return b"".join(lines)
 
 
-def _fields(event: EventRecord, *, with_store_fields: bool) -> dict[str, Any]:
+def _fields(event: EventRecord, notes: Sequence[Note], *, with_store_fields: bool) -> dict[str, Any]:
     fields: dict[str, Any] = to_jsonable_python(event)
+    # The expiry of its notes may have changed; an event without one has no such field, as in earlier versions.
+    end = next((note.expires_at for note in notes if note.event_ids == (event.event_id,)), event.expires_at)
+    fields["expires_at"] = to_jsonable_python(end)
     if event.external_id is None and event.occurred_at is None:
         fields["external_id"] = event.event_id
-    return fields if with_store_fields else {name: fields[name] for name in Event.model_fields}
+    chosen = fields if with_store_fields else {name: fields[name] for name in Event.model_fields}
+    return chosen if end is not None else {name: value for name, value in chosen.items() if name != "expires_at"}
 
 
 def _line(value: dict[str, Any]) -> bytes:

@@ -153,12 +153,13 @@ class ZettelMemoryService(BaseMemoryService):  # type: ignore[misc]
                 await _ADAPTER.run_async(self._memory, report)
 
 
-def memory_tools(memory: AnyMemory, *, read_only: bool = False) -> list[BaseTool]:
+def memory_tools(memory: AnyMemory, *, read_only: bool = False, allow_delete: bool = False) -> list[BaseTool]:
     """Return the tools of ``MemoryTools`` as ADK tools: ``Agent(..., tools=memory_tools(memory))``.
 
-    They work on the scope of the app and user of the calling session.
+    They work on the scope of the app and user of the calling session. ``allow_delete`` adds ``delete_memory``, which
+    cannot be undone.
     """
-    scoped = ScopedTools(memory, read_only=read_only)
+    scoped = ScopedTools(memory, read_only=read_only, allow_delete=allow_delete)
     return [_Tool(tool, memory, scoped) for tool in scoped.tools]
 
 

@@ -349,7 +349,7 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
         texts = [value] if is_text else list(value) if isinstance(value, (list, tuple, set)) else [None]
         for text in texts:
             if not isinstance(text, str):
-                raise InvalidInput(f"{name} must be a {'string' if is_text else 'list of strings'}, got {value!r}")
+                raise InvalidInput(f"{name} must be a {'string' if is_text else 'list of strings'}")
             require_storable(name, text)
         checked[name] = value if is_text else texts
     return checked

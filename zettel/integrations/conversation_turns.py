@@ -45,6 +45,8 @@ MAX_CALLS = 1000
 """Recent calls that are cached, so that a repeated call does not store its messages twice."""
 SYSTEM = ("system", "developer")
 """Roles of messages that instruct a model."""
+MAX_QUESTION = 20_000
+"""Characters at the end of the user's last messages that are searched for: a longer text takes long to search for."""
 ANSWERING = ("assistant", "tool", "function")
 """Roles of messages that answer the user."""
 
@@ -63,12 +65,15 @@ class Turn(NamedTuple):
     """One model call: the ``messages`` to send, including recalled memories.
 
     Calls with the same conversation so far have the same ``key``. ``opens`` is True until the model has answered once.
+    ``new_texts`` has the speaker and the text of each new user message.
     """
 
     messages: list[Any]
     key: str
     opens: bool
     context: RecalledContext
+    new_texts: list[tuple[str, str]]
+    at: datetime
 
 
 class Conversation:
@@ -91,38 +96,30 @@ class Conversation:
 
         ``messages`` is not modified. Raises what ``search`` and ``add_many`` raise.
         """
-        now = datetime.now(timezone.utc)
-        texts = [message_text(message) for message in messages]
-        while texts and texts[-1].role == "assistant":  # a prefill: the model will continue it
-            texts.pop()
-        conversation = [message.text for message in texts]
-        recalled, context = await recall(
-            memory, _question(texts), conversation, self._max_tokens, self._scope, self._user, now
-        )
-        key, opens = _key(texts), not any(message.role in ANSWERING for message in texts)
-        if key not in self._seen_calls:
-            new_texts = [
-                (message.name or self._user, context.without(message.text, own=True))
-                for message in _new_user_messages(texts)
-            ]
-            self._seen_calls[key] = None  # before the first await: the same call may run several times at once
-            try:
-                await self._remember("user", new_texts, now, memory)
-            except BaseException:
-                self._seen_calls.pop(key, None)
-                raise
-            if len(self._seen_calls) > MAX_CALLS:
-                del self._seen_calls[next(iter(self._seen_calls))]
-        return Turn(with_memory(messages, recalled), key, opens, context)
+        turn = await prepare(messages, self._scope, self._user, self._max_tokens, memory)
+        await self.remember(turn, memory)
+        return turn
 
-    async def end(self, turn: Turn, answer: str, memory: AsyncMemory) -> None:
+    async def remember(self, turn: Turn, memory: AsyncMemory) -> None:
+        """Store the new user messages of a turn, once even if the call is repeated. Raises what ``add_many`` raises."""
+        if turn.key in self._seen_calls:
+            return
+        self._seen_calls[turn.key] = None  # before the first await: the same call may run several times at once
+        try:
+            await self._remember("user", turn.new_texts, turn.at, memory)
+        except BaseException:
+            self._seen_calls.pop(turn.key, None)
+            raise
+        if len(self._seen_calls) > MAX_CALLS:
+            del self._seen_calls[next(iter(self._seen_calls))]
+
+    async def end(self, turn: Turn, answer: str, memory: AsyncMemory, at: datetime | None = None) -> None:
         """Store the new sentences of the model's answer, and report the notes that it used.
 
-        Raises what ``add_many`` and ``feedback`` raise.
+        ``at`` is the time of the answer, by default now. Raises what ``add_many`` and ``feedback`` raise.
         """
-        now = datetime.now(timezone.utc)
         text = turn.context.without(storable_text(answer))
-        await self._remember("assistant", [(self._assistant, text)], now, memory)
+        await self._remember("assistant", [(self._assistant, text)], at or datetime.now(timezone.utc), memory)
         if turn.opens:  # a later conversation may begin with the same message
             self._seen_calls.pop(turn.key, None)
         await report_answer(memory, turn.context.search_id, answer, self._scope)
@@ -153,6 +150,28 @@ class Conversations:
         """Return the conversation of a session. Calls without a session share one of their own."""
         key = scope, self._session or session or self._default
         return self._cache.setdefault(key, self._start(*key))
+
+
+async def prepare(
+    messages: Sequence[Any], scope: Scope | None, user: str, max_tokens: int, memory: AsyncMemory
+) -> Turn:
+    """Recall memories for the user's last messages, and build the messages to send. Nothing is stored.
+
+    Raises what ``search`` raises.
+    """
+    now = datetime.now(timezone.utc)
+    texts = [message_text(message) for message in messages]
+    while texts and texts[-1].role == "assistant":  # a prefill: the model will continue it
+        texts.pop()
+    conversation = [message.text for message in texts]
+    recalled, context = await recall(
+        memory, _question(texts)[-MAX_QUESTION:], conversation, max_tokens, scope, user, now
+    )
+    new_texts = [
+        (message.name or user, context.without(message.text, own=True)) for message in _new_user_messages(texts)
+    ]
+    opens = not any(message.role in ANSWERING for message in texts)
+    return Turn(with_memory(messages, recalled), _key(texts), opens, context, new_texts, now)
 
 
 async def recall(

@@ -5,9 +5,11 @@ It is the first of three tiers of memory. Search results are the second tier, th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from functools import partial
+from itertools import pairwise
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.authority import is_on_probation, is_trusted
@@ -15,6 +17,7 @@ from zettel.core.decisions import BY_PEOPLE
 from zettel.errors import InvalidInput
 from zettel.evolve.lessons import applies
 from zettel.integrations.note_access import all_notes
+from zettel.integrations.recalled_text import normalized
 from zettel.integrations.sync_or_async import AnyMemory, run_async, run_sync
 from zettel.llm.prompt_lines import clip, date_of
 from zettel.model import Kind, Note, Scope
@@ -27,6 +30,8 @@ PINNED_CHARS = 300
 """Characters shown of a pinned note."""
 PROVEN = 0.7
 """The lowest confidence of a lesson in the core memory: four successes and no more than one failure."""
+_DATES = re.compile(r" \([^()]*\)$")
+"""The days of a statement at the end of its line in a profile."""
 PINNED_HEAD, PROFILE_HEAD, LESSONS_HEAD = "## Always to be known", "## Of the people who speak", "## What worked"
 
 
@@ -36,9 +41,9 @@ def core(
     """Return the core memory in at most ``max_tokens``; "" if it is empty.
 
     Notes tagged ``pinned`` come first, ordered by importance and then by age, newest first. The profile follows, with
-    the standing instructions, and then the lessons with a confidence of at least PROVEN. Superseded notes, notes
-    on probation (by an untrusted writer, or flagged as instructions to a model), and notes that no caller pinned are
-    left out: a hashtag in a text pins nothing.
+    the standing instructions and without statements of pinned notes, and then the lessons with a confidence of at
+    least PROVEN. Superseded notes, notes on probation (by an untrusted writer, or flagged as instructions to a model),
+    and notes that no caller pinned are left out: a hashtag in a text pins nothing.
 
     With a ``task``, lessons for situations like it come right after the pinned notes, also less proven ones, and no
     other lessons. Raises ``InvalidInput``.
@@ -69,6 +74,7 @@ async def _core(max_tokens: int, task: str | None, scope: Scope | None, memory: 
     profiles = (await memory.list(kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
     profile = [line for line in profiles[0].content.splitlines() if line.strip()] if profiles else []
     lessons = [LESSONS_HEAD, *(f"- {clip(note.content, PINNED_CHARS)}" for note in await _lessons(memory, task, scope))]
+    profile = _without_repeats(profile, notes)
     lines = _fitting([PINNED_HEAD, *map(_line, notes)], max_tokens)
     for section in ([PROFILE_HEAD, *profile], lessons) if task is None else (lessons, [PROFILE_HEAD, *profile]):
         lines = _fitting([*lines, *section], max_tokens)
@@ -107,6 +113,17 @@ def _fitting(lines: Sequence[str], max_tokens: int) -> list[str]:
     while fitting and not fitting[-1].startswith("- "):
         fitting.pop()
     return fitting
+
+
+def _without_repeats(profile: Sequence[str], pinned: Sequence[Note]) -> list[str]:
+    """Return the lines of a profile without statements of pinned notes, and without headings of nothing."""
+    shown = [normalized(clip(note.content, PINNED_CHARS)) for note in pinned]
+    lines = []
+    for line in profile:
+        statement = normalized(_DATES.sub("", line).partition(": ")[2])
+        if not (line.startswith("- ") and any(statement in text for text in shown)):
+            lines.append(line)
+    return [line for line, following in pairwise([*lines, ""]) if "- " in (line[:2], following[:2])]
 
 
 def _line(note: Note) -> str:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from zettel.core.present import present
 from zettel.errors import InvalidInput, MissingExtra, NotFound
 
 try:
@@ -40,16 +41,13 @@ from zettel.integrations.langgraph_agents import MemoryMiddleware as MemoryMiddl
 from zettel.integrations.langgraph_agents import memory_tools as memory_tools
 from zettel.integrations.langgraph_agents import with_memory as with_memory
 from zettel.integrations.langgraph_items import (
-    EXPIRING,
-    TTL,
     UNINDEXED,
     WHOLE,
     Place,
     event_of,
-    expired,
     fits,
+    is_expired,
     item_of,
-    now_utc,
     place_of,
     refreshed,
     require_namespace,
@@ -119,7 +117,7 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
 
     async def _do(self, ops: Sequence[Op], memory: AsyncMemory) -> list[Result]:
         every = (self.ttl_config or {}).get("sweep_interval_minutes")
-        if every is not None and (self._swept is None or now_utc() - self._swept >= timedelta(minutes=every)):
+        if every is not None and (self._swept is None or present() - self._swept >= timedelta(minutes=every)):
             await self._sweep(memory)
         items = KeyedItems(memory, self._scope)
         results: list[Result] = []
@@ -138,7 +136,7 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
             else:
                 raise InvalidInput(f"{type(op).__name__} is not an operation of a store: use Get, Put, Search or List")
             results.append(result)
-        due = [place for place, note in read.items() if refreshed(note, now_utc())]
+        due = [place for place, note in read.items() if refreshed(note, present())]
         if puts or due:
             async with self._writing:
                 for place in due:
@@ -187,13 +185,9 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
         assert op.query is not None
 
         async def accept(note: Note) -> Note | None:
-            if note.part > 0 and TTL in note.metadata:  # only the first part has the item's expiry
-                head = await items.first(place_of(note).filter())
-            else:
-                head = note
-            if head is None or UNINDEXED in head.metadata:
+            if UNINDEXED in note.metadata:
                 return None
-            return head if await self._passes(items, head, op) else None
+            return note if await self._passes(items, note, op) else None
 
         hits = await items.ranked(op.query, where, count, accept, selective=bool(op.filter))
         return {place_of(note): (note, score) for note, score in hits}
@@ -216,10 +210,10 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
         return value is not None and all(fits(value.get(name), wanted) for name, wanted in fields.items())
 
     def _hides(self, note: Note) -> bool:
-        return bool((self.ttl_config or {}).get("omit_expired")) and expired(note, now_utc())
+        return is_expired(note, present())  # archived ones: the memory leaves the others out
 
     async def _write(self, items: KeyedItems, puts: dict[Place, PutOp]) -> None:
-        now = now_utc()
+        now = present()
         values = {place: op for place, op in puts.items() if op.value is not None}
         events = {place: event_of(place, op, self._fields, now) for place, op in values.items()}
         for place, op in puts.items():
@@ -231,31 +225,19 @@ class ZettelStore(BaseStore):  # type: ignore[misc]
     async def _refresh(self, items: KeyedItems, place: Place) -> None:
         """Extend the expiry of an item, unless another process puts a new value concurrently."""
         note = await items.first(place.filter())
-        metadata = None if note is None else refreshed(note, now_utc())
-        if note is None or metadata is None:
+        end = None if note is None else refreshed(note, present())
+        if note is None or end is None:
             return
         try:
-            changed = await items.memory.update(note.id, metadata=metadata, scope=self._scope)
+            changed = await items.memory.update(note.id, expires_at=end, scope=self._scope)
             if changed.version != note.version + 1:
                 await items.memory.revert(note.id, changed.version - 1, scope=self._scope)
         except NotFound:  # deleted concurrently
             return
 
     async def _sweep(self, memory: AsyncMemory) -> int:
-        now = self._swept = now_utc()
-        items = KeyedItems(memory, self._scope)
-        deleted = 0
-        async for candidate in items.notes({EXPIRING: True}, include_hidden=True):
-            if not expired(candidate, now):
-                continue
-            async with self._writing:
-                try:
-                    note = await memory.get(candidate.id, scope=self._scope)
-                except NotFound:  # deleted concurrently
-                    continue
-                if isinstance(note, Note) and expired(note, now):  # no new value was put since the first check
-                    deleted += await items.delete(note)
-        return deleted
+        self._swept = present()
+        return sum(await memory.sweep(scope=self._scope))
 
 
 def _require_counts(op: SearchOp | ListNamespacesOp) -> None:

@@ -12,7 +12,9 @@ from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, convert_to_messages
+from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import set_config_context
 from langchain_core.tools import BaseTool, StructuredTool
@@ -21,6 +23,7 @@ from langgraph.runtime import get_runtime
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.messages import text_of
+from zettel.errors import InvalidInput
 from zettel.integrations.conversation_turns import Conversations, Turn
 from zettel.integrations.run_scope import RunScope, ScopedTools, ScopeOfRun, user_field
 from zettel.integrations.sync_or_async import Adapter, AnyMemory
@@ -40,17 +43,22 @@ IN_CONTEXT = f"{USER} in the runtime context (Python 3.10 passes no config to as
 
 
 def memory_tools(
-    memory: AnyMemory, *, scope: ScopeOfRun | None = None, session: str | None = None, read_only: bool = False
+    memory: AnyMemory,
+    *,
+    scope: ScopeOfRun | None = None,
+    session: str | None = None,
+    read_only: bool = False,
+    allow_delete: bool = False,
 ) -> list[BaseTool]:
     """Return the memory tools as LangChain tools, see ``zettel.integrations.tools``.
 
     Each call works on the scope of the user in the run's config. ``session`` is the session of added events, by default
-    the ``thread_id``. ``scope`` is the scope without its user, the scope of one user, or a function that takes the
-    config's ``configurable`` with the fields of the runtime context as a dict. Raises ``InvalidInput``; so does a call
-    without a user.
+    the ``thread_id``. ``allow_delete`` adds ``delete_memory``, which cannot be undone. ``scope`` is the scope without
+    its user, the scope of one user, or a function that takes the config's ``configurable`` with the fields of the
+    runtime context as a dict. Raises ``InvalidInput``; so does a call without a user.
     """
     runs = _Runs(RunScope.for_memory(memory, scope), session)
-    scoped = ScopedTools(memory, read_only=read_only)
+    scoped = ScopedTools(memory, read_only=read_only, allow_delete=allow_delete)
     return [_tool(tool, runs, scoped, isinstance(memory, AsyncMemory)) for tool in scoped.tools]
 
 
@@ -123,19 +131,21 @@ def with_memory(
 ) -> Runnable[Any, Any]:
     """Return a chat model with this memory, for the nodes of your own graph.
 
-    It takes a list of messages and returns the model's message, and does what ``MemoryMiddleware`` does:
-    ``with_memory(memory, ChatOpenAI(...).bind_tools(tools)).invoke(state["messages"], config)``. Raises
-    ``InvalidInput``.
+    It takes messages in any form that a chat model takes, also a text, and returns the model's message. It does what
+    ``MemoryMiddleware`` does: ``with_memory(memory, ChatOpenAI(...).bind_tools(tools)).invoke(state["messages"],
+    config)``. Raises ``InvalidInput``.
     """
     turns = _Turns(memory, _Runs(RunScope.for_memory(memory, scope), session), user, assistant, max_tokens)
 
-    def call(messages: Sequence[BaseMessage], config: RunnableConfig) -> Any:
+    def call(input: LanguageModelInput, config: RunnableConfig) -> Any:
+        messages = _messages(input)
         turn = turns.call(messages, config)
         answer = model.invoke(_joined(messages, turn.begin()), config)
         turn.end([answer])
         return answer
 
-    async def acall(messages: Sequence[BaseMessage], config: RunnableConfig) -> Any:
+    async def acall(input: LanguageModelInput, config: RunnableConfig) -> Any:
+        messages = _messages(input)
         turn = turns.call(messages, config)
         answer = await model.ainvoke(_joined(messages, await turn.abegin()), config)
         await turn.aend([answer])
@@ -224,6 +234,19 @@ def _config() -> RunnableConfig | None:
 def _fields(context: Any) -> Mapping[str, Any]:
     """Return the fields of a runtime context: a mapping, a dataclass or a pydantic model."""
     return context if isinstance(context, Mapping) else getattr(context, "__dict__", {})
+
+
+def _messages(input: LanguageModelInput) -> list[BaseMessage]:
+    """Return the input of a chat model as messages. Raises ``InvalidInput``."""
+    if isinstance(input, PromptValue):
+        input = input.to_messages()
+    if isinstance(input, Mapping) or not isinstance(input, (str, Sequence)):
+        raise InvalidInput(
+            f"a model with memory takes a text or a list of messages, not {type(input).__name__}: "
+            'pass state["messages"]'
+        )
+    messages: list[BaseMessage] = convert_to_messages([input] if isinstance(input, str) else input)
+    return messages
 
 
 def _protocol_message(message: BaseMessage) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from langgraph.store.base import InvalidNamespaceError, Item, PutOp, SearchItem, get_text_at_path
@@ -22,8 +22,8 @@ from zettel.integrations.keyed_items import KeyedItems, is_long
 from zettel.model import MAX_NAME, Event, Note, storable
 
 NAMESPACE, KEY, VALUE, UPDATED = "namespace", "key", "value", "updated_at"
-EXPIRING, TTL, EXPIRES, UNINDEXED = "expires", "ttl_minutes", "expires_at", "unindexed"
-"""Metadata keys. The first three are set for items that expire, ``UNINDEXED`` for items that no query finds."""
+TTL, UNINDEXED = "ttl_minutes", "unindexed"
+"""Metadata keys: of items that expire, which reads extend by it, and of items that no query finds."""
 WHOLE = "$"
 """Index path of the whole value."""
 FILTER_CHARS = 200
@@ -63,7 +63,7 @@ def event_of(place: Place, op: PutOp, fields: Sequence[str], now: datetime) -> E
         metadata |= within(place.namespace[:depth])
     metadata |= text_fields(value)
     if op.ttl is not None:
-        metadata |= {EXPIRING: True, TTL: op.ttl, EXPIRES: _after(now, op.ttl).isoformat()}
+        metadata[TTL] = op.ttl
     text = "" if op.index is False else text_of(value, fields if op.index is None else op.index)
     if not text:
         metadata[UNINDEXED] = True
@@ -76,6 +76,7 @@ def event_of(place: Place, op: PutOp, fields: Sequence[str], now: datetime) -> E
         "payload": value if is_long(text) or not (text or place.key.strip()) else None,  # an event must not be empty
         "session": session if len(session) <= MAX_NAME else None,
         "metadata": metadata,
+        "expires_at": None if op.ttl is None else _after(now, op.ttl),
     })  # fmt: skip
 
 
@@ -136,13 +137,12 @@ def _fields(note: Note, value: dict[str, Any]) -> dict[str, Any]:
     return {"namespace": namespace, "key": key, "value": value, "created_at": created, "updated_at": updated}
 
 
-def expired(note: Note, now: datetime) -> bool:
-    deadline: Any = note.metadata.get(EXPIRES)
-    return deadline is not None and datetime.fromisoformat(deadline) <= now
+def is_expired(note: Note, now: datetime) -> bool:
+    return note.expires_at is not None and note.expires_at <= now
 
 
-def refreshed(note: Note, now: datetime) -> dict[str, Any] | None:
-    """Return the metadata with a new expiry after a read; None if the expiry is late enough.
+def refreshed(note: Note, now: datetime) -> datetime | None:
+    """Return the new expiry of an item after a read; None if it never expires, or late enough.
 
     Frequent reads write about ten times per time to live, and an item expires at most a tenth of it late.
     """
@@ -150,13 +150,9 @@ def refreshed(note: Note, now: datetime) -> dict[str, Any] | None:
     if TTL not in metadata:
         return None
     due = _after(now, metadata[TTL])
-    if datetime.fromisoformat(metadata[EXPIRES]) >= due:
+    if note.expires_at is not None and note.expires_at >= due:
         return None
-    return {**metadata, EXPIRES: _after(due, metadata[TTL] * LATE).isoformat()}
-
-
-def now_utc() -> datetime:
-    return datetime.now(timezone.utc)
+    return _after(due, metadata[TTL] * LATE)
 
 
 def _after(moment: datetime, minutes: float) -> datetime:

@@ -92,10 +92,10 @@ def user_field(of: object, place: str) -> dict[str, object]:
 class ScopedTools:
     """The tools of the scopes and sessions of a memory; those of recent runs are cached."""
 
-    def __init__(self, memory: AnyMemory, *, read_only: bool = False) -> None:
-        self.tools = MemoryTools(memory, read_only=read_only)
+    def __init__(self, memory: AnyMemory, *, read_only: bool = False, allow_delete: bool = False) -> None:
+        self.tools = MemoryTools(memory, read_only=read_only, allow_delete=allow_delete)
         """The tools of the memory's own scope, for their names and descriptions."""
-        self._memory, self._read_only = memory, read_only
+        self._memory, self._read_only, self._allow_delete = memory, read_only, allow_delete
         self._cache: LRUCache[tuple[Scope, str | None], MemoryTools] = LRUCache(SCOPES)
         self._lock = Lock()  # frameworks call the tools of a run in several threads
 
@@ -104,6 +104,9 @@ class ScopedTools:
         with self._lock:
             tools = self._cache.get((scope, session))
             if tools is None:
-                tools = MemoryTools(self._memory, scope=scope, session=session, read_only=self._read_only)
+                tools = MemoryTools(
+                    self._memory, scope=scope, session=session, read_only=self._read_only,
+                    allow_delete=self._allow_delete,
+                )  # fmt: skip
                 self._cache[scope, session] = tools
             return tools

@@ -40,6 +40,9 @@ class Add(Arguments):
     title: str | None = Field(None, description="Name of the thing it describes, by which other memories mention it.")
     tags: Tags = Field(None, description="A few single words to find it by.")
     pinned: bool = Field(False, description="True only for what must be known in every conversation.")
+    expires_at: str | None = Field(
+        None, description="Only for what must be forgotten: the time from which it is, in ISO 8601."
+    )
 
 
 class Search(Arguments):
@@ -76,6 +79,10 @@ class Query(Arguments):
 
 class Get(Arguments):
     id: Id
+
+
+class Entity(Arguments):
+    name: str = Field(description="A name: of a person, an organisation, a place or a thing, or a phrase as 'my wife'.")
 
 
 class Update(Arguments):

@@ -53,13 +53,32 @@ def wrap(
 ) -> Client:
     """Return the client with this memory: it recalls before each chat completion and stores the conversation.
 
-    ``client`` is an ``OpenAI()`` or ``AsyncOpenAI()``, another client with ``chat.completions.create``, the module
-    ``litellm`` or its ``Router``; an ``AsyncMemory`` requires an async client. The core memory and the hits for the
-    user's last messages are appended to the system message, in at most ``max_tokens``; the caller's messages are not
-    modified. User messages are stored before the model call, so a failing model does not lose them; the answer is
-    stored when it is complete. Recalled text is not stored again. ``session`` names the conversation, by default a new
-    one for each wrapped client; ``user`` and ``assistant`` name the speakers. Errors of the client pass through
-    unchanged. Raises ``InvalidInput``; the wrapped calls also raise what ``search`` and ``add`` raise.
+    The core memory and the hits for the user's last messages are appended to the system message; the caller's
+    messages are not modified. User messages are stored before the model call, so a failing model does not lose them;
+    the answer is stored when it is complete. Recalled text is not stored again. Errors of the client pass through
+    unchanged.
+
+    Args:
+        memory: The memory. An ``AsyncMemory`` requires an async client.
+        client: An ``OpenAI()`` or ``AsyncOpenAI()``, another client with ``chat.completions.create``, the module
+            ``litellm`` or its ``Router``.
+        scope: The scope of the memory's calls; by default the memory's own.
+        session: The name of the conversation; by default a new one for each wrapped client.
+        user: The speaker of user messages.
+        assistant: The speaker of answers.
+        max_tokens: The greatest length of the recalled text, in tokens.
+
+    Returns:
+        A client with the same methods.
+
+    Raises:
+        InvalidInput: The client is unknown, or blocking where the memory is asynchronous. The wrapped calls also
+            raise what ``search`` and ``add`` raise.
+
+    Examples:
+        >>> from openai import OpenAI
+        >>> from zettel import wrap
+        >>> client = wrap(memory, OpenAI(api_key="sk-..."), session="chat")
     """
     require_memory(memory)
     require_scope(scope)

@@ -11,6 +11,7 @@ from zettel.core.commit import Clock
 from zettel.core.decisions import is_reverted, set_by_people
 from zettel.core.drafts import annotate
 from zettel.core.identity import new_id
+from zettel.core.retention import first_expiry
 from zettel.core.revise import flagged, revised
 from zettel.model import Cause, Input, JobKind, Kind, Link, LinkType, Note, Scope
 from zettel.model.tags import without_reserved
@@ -118,6 +119,7 @@ class AnnotationWriter:
             event_ids=tuple(dict.fromkeys(event for origin in origins for event in origin.event_ids)),
             occurred_at=last.occurred_at,
             valid_from=origins[0].valid_from,
+            expires_at=first_expiry(self._shown),
             seq=self._clock.next(),
             recorded_at=recorded_at,
             flags=flags,

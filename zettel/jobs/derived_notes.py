@@ -8,15 +8,17 @@ every other note that the model saw in the request, because the model may have c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from zettel.core.authority import derived_trust
 from zettel.core.commit import Clock
 from zettel.core.decisions import BY_PEOPLE, is_reverted, versions_by
-from zettel.core.fold import fold, live_revisions
+from zettel.core.fold import live_revisions, state_of
 from zettel.core.follow_ups import new_job
 from zettel.core.identity import new_id
 from zettel.core.mentions import mention_ops
+from zettel.core.retention import first_expiry
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
@@ -52,7 +54,7 @@ class Draft(NamedTuple):
     """The target state of a derived note. ``sources`` are its source notes, in the versions that the job read.
 
     ``existing``: the note to revise. ``archived``: archive the existing note with its old content. ``shown``: all notes
-    in the request to the model that wrote the content.
+    in the request to the model that wrote the content. ``metadata`` is set in a new note.
     """
 
     kind: Kind
@@ -67,6 +69,7 @@ class Draft(NamedTuple):
     model: str | None = None
     prompt: str | None = None
     shown: tuple[Note, ...] = ()
+    metadata: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def is_changed(self) -> bool:
@@ -97,7 +100,7 @@ def derived_note(history: NoteHistory) -> DerivedNote | None:
         return None
     live = [r for r in live_revisions(history.revisions, JobKind.REFLECT) if r.inputs]
     by_hand = any(r.change and r.cause.by in BY_PEOPLE for r in live_revisions(history.revisions))
-    note, _ = fold(*history)
+    note, _ = state_of(history)
     is_settled = by_hand or note.quarantined is not None or is_reverted(history, JobKind.REFLECT)
     return DerivedNote(note, history.base.tags[0], _sources((live or written)[-1]), is_settled)
 
@@ -152,14 +155,18 @@ class DerivedNotes:
         derived = sorted({link.source for link in links if link.type is LinkType.DERIVED_FROM})
         histories = await self._store.histories(scope, derived) if derived else {}
         notes = [note for history in histories.values() if (note := derived_note(history)) and not note.note.archived]
-        if any(draft.tag == note.tag and draft.source_ids == note.source_ids for note in notes for draft in new):
+        if any(_is_same(draft, note) for note in notes for draft in new):
             raise StaleLease("another worker has reflected on the same notes")
+
+
+def _is_same(draft: Draft, existing: DerivedNote) -> bool:
+    is_alike = draft.tag == existing.tag and draft.source_ids == existing.source_ids
+    return is_alike and dict(draft.metadata) == existing.note.metadata
 
 
 def text_version(history: NoteHistory) -> int:
     """Return the version that last set the SOURCE_FIELDS of a note."""
-    base, revisions = history
-    return next((r.version for r in reversed(revisions) if _changes_text(r)), base.version)
+    return next((r.version for r in reversed(history.revisions) if _changes_text(r)), history.base.version)
 
 
 def _changes_text(revision: Revision) -> bool:
@@ -193,6 +200,7 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
         "event_ids": tuple(dict.fromkeys(event for source in sources for event in source.event_ids)),
         "occurred_at": next((source.occurred_at for source in reversed(sources) if source.occurred_at), None),
         "valid_from": max(starts, default=None),
+        "expires_at": first_expiry(draft.inputs),
     }
     ops: list[Op] = []
     change: dict[str, Any] = {"archived": False}
@@ -201,7 +209,7 @@ def _written(draft: Draft, histories: Mapping[str, NoteHistory], clock: Clock) -
         # The base is archived, so that reverting all revisions archives the note.
         id, recorded_at = new_id("n"), clock.recorded_at
         base = Note(id=id, kind=draft.kind, tags=(draft.tag,), authored=("tags",), archived=True, seq=clock.next(),
-                    recorded_at=recorded_at, **fields)  # fmt: skip
+                    recorded_at=recorded_at, metadata=dict(draft.metadata), **fields)  # fmt: skip
         ops.append(PutNote(base, index_note(base)))
         history = NoteHistory(base, ())
     else:

@@ -16,7 +16,7 @@ import numpy as np
 from zettel.core.authority import may_replace
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import is_reverted, not_reverted, set_by_people, versions_by
-from zettel.core.fold import fold, live_revisions, worded_at
+from zettel.core.fold import fold, live_revisions, state_of, worded_at
 from zettel.core.follow_ups import erase_answers_plan
 from zettel.core.mentions import mention_ops
 from zettel.core.paging import pages
@@ -110,7 +110,7 @@ class ModelEvolution:
             if any(is_outdated(current.get(id), note) for id, note in shown.items()):
                 raise StaleLease("a note changed while the model processed it")
             histories = Rows(await self._store.histories(scope, sorted(shown)))
-            inputs = tuple(Input(id, worded_at(*histories[id])) for id in sorted(shown))
+            inputs = tuple(Input(id, worded_at(histories[id])) for id in sorted(shown))
             revisions = _Revisions(histories, clock, inputs, result)
             puts = [put for draft in drafts if (put := revisions.rewrite(draft)) is not None]
             changed = len(puts)
@@ -150,7 +150,7 @@ class ModelEvolution:
         for rewrite in rewrites:
             if rewrite.note in histories:
                 history = histories[rewrite.note]
-                note, _ = fold(*history)
+                note, _ = state_of(history)
                 change, _ = not_reverted(history, _change(history, rewrite), ())
                 change = flagged(note, change) if change else change
                 after = _as_changed(note, change)
@@ -195,7 +195,7 @@ class _Revisions:
         put = revised(history, self._clock, cause, draft.change, inputs=self._inputs)
         if vector_text(put.note) != draft.text:
             return None
-        self._histories[history.base.id] = NoteHistory(history.base, (*history.revisions, put.revision))
+        self._histories[history.base.id] = history.then(put.revision)
         return put
 
     def mark_seen(self, id: str) -> PutRevision:
@@ -247,7 +247,7 @@ def _original(history: NoteHistory) -> Note:
 
 def _change(history: NoteHistory, rewrite: Rewrite) -> dict[str, Any]:
     """Return the fields to set; the note keeps its own tags."""
-    note, _ = fold(*history)
+    note, _ = state_of(history)
     written = rewrite.written
     tags = tuple(dict.fromkeys((*own_tags(note), *without_reserved(written.tags))))
     change: dict[str, Any] = {"context": written.context, "keywords": written.keywords, "tags": tags}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from zettel.core.authority import may_replace
 from zettel.core.commit import Clock, Commits
 from zettel.core.decisions import is_reverted, not_reverted
-from zettel.core.fold import fold, live_revisions, worded_at
+from zettel.core.fold import fold, live_revisions, state_of, worded_at
 from zettel.core.follow_ups import UnfinishedJobs, finish
 from zettel.core.paging import pages
 from zettel.core.revise import revised
@@ -129,7 +129,7 @@ def _change(history: NoteHistory, target: Mapping[str, Any], now: datetime) -> d
     """Return the fields that the rules set, or None if nothing changes or the note must not change."""
     if is_reverted(history, JobKind.EVOLVE) or _times_since(history, now - DAY) >= TIMES_A_DAY:
         return None
-    note, _ = fold(*history)
+    note, _ = state_of(history)
     bare, _ = fold(history.base, [revision for revision in history.revisions if not is_by_rule(revision.cause)])
     written = _written_by_others(history)
     change: dict[str, Any] = {}
@@ -159,7 +159,7 @@ def _revised(
     # All, because a live one may have replaced another, which must not become live again.
     former = tuple(r.version for r in history.revisions if is_by_rule(r.cause))
     others = [other for other in neighbours if other in histories]
-    inputs = tuple(Input(other, worded_at(*histories[other])) for other in (id, *others))
+    inputs = tuple(Input(other, worded_at(histories[other])) for other in (id, *others))
     newest = max(others, key=lambda other: histories[other].base.seq, default=None)
     cause = Cause(by=JobKind.EVOLVE, note=newest)
     extracted = tuple(name for name in change if name == "keywords")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
+from zettel.core.telemetry import ERROR, JOBS_DURATION, observed
 from zettel.jobs.counters import Counters
 from zettel.jobs.spec import Pause
 from zettel.jobs.work import Work
@@ -30,8 +31,13 @@ class InProcessRunner:
 
     async def do(self, jobs: Sequence[Job]) -> Evolved:
         """Run jobs of one scope and kind, and store their errors with them; return the numbers of changed notes."""
-        # Errors of all types are stored with the jobs, and the caller continues.
-        (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
+        kind = jobs[0].kind.value
+        with observed(f"zettel.job.{kind}", JOBS_DURATION, {"zettel.job.kind": kind}) as observation:
+            observation.attributes["zettel.count"] = len(jobs)
+            # Errors of all types are stored with the jobs, and the caller continues.
+            (outcome,) = await asyncio.gather(self._work.do(jobs), return_exceptions=True)
+            if isinstance(outcome, BaseException):
+                observation.measured[ERROR] = type(outcome).__name__
         if isinstance(outcome, Pause):
             await self._store.fail(jobs, outcome.reason, datetime.now(timezone.utc) + outcome.length, counts=False)
         elif isinstance(outcome, BaseException):

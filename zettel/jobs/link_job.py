@@ -7,13 +7,13 @@ these notes have near links only.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from zettel.core.authority import may_replace
 from zettel.core.commit import Clock, Commits
-from zettel.core.decisions import not_reverted, reverted, set_by_people, versions_by
+from zettel.core.decisions import not_reverted, reverted, set_by_people
 from zettel.core.fold import live_revisions
 from zettel.core.follow_ups import (
     UnfinishedJobs,
@@ -35,7 +35,7 @@ from zettel.link.fact_changes import announced, change_links
 from zettel.link.near import NEIGHBOURS_ASKED, binding, close, near_cosines, near_links, speakers
 from zettel.link.neighbors import is_older
 from zettel.model import REPLACING, Cause, Hit, Input, Job, JobKind, Kind, Link, Note, Scope
-from zettel.ports import GraphStore, NearestNotes, NoteHistory, ScopeState
+from zettel.ports import GraphStore, NearestNotes, NoteHistory, ScopeState, SurveyingStore
 from zettel.ports.language_model import (
     AskFactory,
     CandidateBatch,
@@ -51,8 +51,11 @@ from zettel.search.searcher import Searcher
 from zettel.text.facts import states_facts
 from zettel.text.index import vector_text
 
-PART = 256
-"""Notes linked per commit without a model, so that other writers wait only briefly."""
+PART, PART_OF_SERVER = 16, 64
+"""Notes linked per commit without a model, in a file and on a server. Other writers wait for one commit. In a file,
+larger ones are no faster; on a server, each takes several round trips."""
+TOGETHER = 64
+"""Notes whose nearest notes are searched together, which takes little longer than for a quarter of them."""
 FACTS_OFFERED = 3
 """Older facts that a model may replace by a new fact, the most likely first: each fact costs tokens."""
 SEARCH_HITS = 20
@@ -88,8 +91,12 @@ class LinkJob(JobHandler):
             return EMBEDDING
         unfinished: list[UnfinishedJobs] = []
         if self._linker is None:
-            for start in range(0, len(jobs), PART):
-                await self._commit(scope, jobs[start : start + PART], {}, ())
+            part = PART_OF_SERVER if isinstance(self._store, SurveyingStore) else PART
+            for start in range(0, len(jobs), TOGETHER):
+                together = jobs[start : start + TOGETHER]
+                nearest = await self._nearest(scope, together)
+                for first in range(0, len(together), part):
+                    await self._commit(scope, together[first : first + part], {}, (), nearest=nearest)
         else:
             unfinished = await self._link(scope, jobs, self._linker)
         await self._store.optimize(scope, (await self._vectors.space()).id)
@@ -192,6 +199,11 @@ class LinkJob(JobHandler):
             proposed[note.id] = [others[link.target] for link in links if link.source == note.id]
         return proposed
 
+    async def _nearest(self, scope: Scope, jobs: Sequence[Job]) -> dict[str, NearestNotes]:
+        space = await self._vectors.space()
+        nearest = await self._store.near(scope, [job.note for job in jobs if job.note], space.id, NEIGHBOURS_ASKED)
+        return {near.note: near for near in nearest}
+
     async def _commit(
         self,
         scope: Scope,
@@ -199,24 +211,27 @@ class LinkJob(JobHandler):
         decided: Mapping[str, tuple[tuple[LinkDecision, ...], Cause]],
         shown: Sequence[Note],
         done: bool = True,
+        nearest: Mapping[str, NearestNotes] | None = None,
     ) -> None:
         """Write the near links of the jobs' notes, and the links that a model ``decided`` from the ``shown`` notes.
 
-        Without ``done`` the jobs stay queued: their notes get near links until a model answers.
+        Without ``done`` the jobs stay queued: their notes get near links until a model answers. ``nearest`` contains
+        the nearest notes if they were searched before.
         """
-        space = await self._vectors.space()
         least = near_cosines(self._vectors.embedder.info.name)
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             # Reads inside the transaction return the newest versions.
             ids = [job.note for job in jobs if job.note]
-            nearest = await self._store.near(scope, ids, space.id, NEIGHBOURS_ASKED)
-            nears = [close(near, least) for near in nearest]
+            found = await self._nearest(scope, jobs) if nearest is None else nearest
+            asked = [found[id] for id in dict.fromkeys(ids) if id in found]
+            nears = [close(near, least) for near in asked]
             linkable = {near.note for near in nears}.union(*(dict(near.others) for near in nears))
             notes = Rows(await self._store.notes(scope, sorted({*ids, *(note.id for note in shown)})))
             if any(is_outdated(notes.get(note.id), note) for note in shown):
                 raise StaleLease("a note changed while the model processed it")
             terms = await self._store.uses(scope, sorted(linkable))
+            nears = [_among(near, terms) for near in nears if near.note in terms and near.note in notes]
             bindings = Rows({id: binding(of_note) for id, of_note in terms.items()})
             speaking = Rows({id: speakers(of_note) for id, of_note in terms.items()})
             links = {
@@ -225,7 +240,7 @@ class LinkJob(JobHandler):
             }
             targets = {link.target for made in links.values() for link in made} - notes.keys()
             notes |= await self._store.notes(scope, sorted(targets))
-            for id, changed in (await self._changes(scope, nearest, notes, clock)).items():
+            for id, changed in (await self._changes(scope, asked, notes, clock)).items():
                 if id in decided:  # the model has judged these pairs
                     changed = tuple(link for link in changed if link.source != id)
                 weighed = (weighed_link(link, notes[link.source], notes[link.target]) for link in changed)
@@ -235,7 +250,7 @@ class LinkJob(JobHandler):
             ends = {id: end for id in links if id in notes and (end := expiry(notes[id])) is not None}
             changing = [id for id in links if id in notes and (links[id] or id in ends or notes[id].version > 1)]
             starts = {link.source for id in changing for link in links[id]}  # a late note's successor starts its link
-            histories = Rows(await self._store.histories(scope, sorted(starts.union(changing))))
+            histories = Rows(await self._store.recent(scope, sorted(starts.union(changing))))
             ops: list[Op] = []
             for id in changing:
                 history, own = histories[id], _not_reverted(id, links[id], histories)
@@ -255,8 +270,7 @@ class LinkJob(JobHandler):
                 if id in decided:
                     sources.update(note.id for note in shown)
                 inputs = tuple(Input(source, notes[source].version) for source in sorted(sources))
-                undoes = versions_by(history, JobKind.LINK)
-                ops.append(revised(history, clock, cause, change, links=own, undoes=undoes, inputs=inputs))
+                ops.append(revised(history, clock, cause, change, links=own, inputs=inputs))
             return ops + (finish(job for job in jobs if job.note in notes) if done else [])
 
         await self._commits.commit(scope, plan)
@@ -274,6 +288,11 @@ class LinkJob(JobHandler):
             if links := change_links(notes[near.note], others, clock.recorded_at):
                 changes[near.note] = links
         return changes
+
+
+def _among(near: NearestNotes, notes: Collection[str]) -> NearestNotes:
+    """Return the nearest notes without those that were deleted or archived since the search."""
+    return near._replace(others=tuple(other for other in near.others if other[0] in notes))
 
 
 def _undecided(history: NoteHistory, change: dict[str, Any]) -> dict[str, Any]:

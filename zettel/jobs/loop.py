@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone
 
 import anyio
 
+from zettel.core import telemetry
 from zettel.errors import FlushTimeout, JobFailed, StoreBusy, StoreError, StoreUnreachable
 from zettel.jobs.counters import Counters
 from zettel.jobs.work import Lane, Work
@@ -31,10 +32,14 @@ FIRST_BACKOFF, LONGEST_BACKOFF = 0.02, 0.5
 """Seconds between two polls of a ``drain`` when other workers lease all remaining jobs, or the jobs are not due.
 The pause doubles each time, and resets when this memory claims or finishes a batch."""
 
+MEASURE_SECONDS = 15.0
+"""Seconds between two counts of the waiting and failed jobs, for metrics."""
 RENEWALS = 3
 """Renewals of a lease before it would expire."""
 SOON = timedelta(minutes=2)
 """A ``drain`` waits for jobs due within this time: longer than the pauses between attempts, shorter than a day."""
+PAUSED = timedelta(seconds=3)
+"""A ``drain`` waits for planned jobs due within this time: longer than the pauses of a long sweep."""
 
 STOPPED = "stopped before it finished"
 """The message of a requeued job."""
@@ -69,12 +74,15 @@ class JobLoop:
         self._progress = asyncio.Event()  # set, and replaced, when a batch is claimed or finished
         self._draining = 0
         self._closing = False
+        self._ending = asyncio.Event()
         self._reported: set[str] = set()
+        self._measuring: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Start the background tasks. The caller has started the runner."""
         for lane in self._lanes:
             lane.task = asyncio.create_task(self._loop(lane), name=f"zettel jobs: {', '.join(lane.lane.kinds)}")
+        self._measuring = asyncio.create_task(self._measure(), name="zettel metrics")
 
     def wake(self) -> None:
         """Poll the queue now."""
@@ -84,9 +92,11 @@ class JobLoop:
     async def close(self) -> None:
         """Stop. Batches that do not finish within GRACE_SECONDS are cancelled and requeued."""
         self._closing = True
+        self._ending.set()
         self._hurried.set()
         self.wake()
-        lanes = [lane.task for lane in self._lanes if lane.task is not None]
+        tasks = [*(lane.task for lane in self._lanes), self._measuring]
+        lanes = [task for task in tasks if task is not None]
         await _end(lanes, [task for lane in self._lanes for task in lane.running])
         await _end([task for lane in self._lanes for task in lane.running])  # batches that started meanwhile
         try:
@@ -139,7 +149,9 @@ class JobLoop:
                 raise errors[0]
             soon = datetime.now(timezone.utc) + SOON
             before = self._progress
-            pending = await self._store.pending(scope, kinds, soon)
+            pending = await self._store.pending(scope, [kind for kind in kinds if not kind.planned], soon)
+            if planned := [kind for kind in kinds if kind.planned]:
+                pending += await self._store.pending(scope, planned, datetime.now(timezone.utc) + PAUSED)
             # A server may count while a batch replaces its jobs by others, and then see neither.
             is_certain = not before.is_set() and not self._is_running(scope)
             if not pending and is_certain and not await self._store.purge_due():
@@ -222,6 +234,18 @@ class JobLoop:
             await asyncio.sleep(lease / RENEWALS)
             with suppress(StoreError):
                 await self._store.renew(jobs, lease)
+
+    async def _measure(self) -> None:
+        """Report the numbers of waiting and failed jobs, if the program uses the metrics of OpenTelemetry."""
+        while not self._closing:
+            if telemetry.measures():
+                with suppress(StoreError):
+                    waiting = await self._store.pending(None)
+                    failed = len(await self._store.jobs(None, JobState.FAILED))
+                    for state, count in (("waiting", waiting), ("failed", failed)):
+                        telemetry.measure(telemetry.JOBS, count, {"zettel.job.state": state})
+            with anyio.move_on_after(MEASURE_SECONDS):
+                await self._ending.wait()
 
     async def _loop(self, lane: _LaneTask) -> None:
         while not self._closing:

@@ -160,13 +160,13 @@ def _merge(
     """Merge duplicates, together with the notes that earlier jobs merged with them."""
     states = {id: without_merges(histories[id]) for id in _members(notes, histories) if id in histories}
     first, *others = sorted(states.values(), key=lambda note: note.seq)
-    decision = tuple(Input(note.id, worded_at(*histories[note.id])) for note in (first, *others))
+    decision = tuple(Input(note.id, worded_at(histories[note.id])) for note in (first, *others))
     put = _revision(histories[first.id], clock, _joined(states, first, histories), decision, others[-1].id)
     puts = [put]
     candidates = _copy_links(first.id, {note.id for note in others}, links, clock)
     _, copied = not_reverted(histories[first.id], {}, candidates)
     if copied:  # in a second revision: deleting a target removes the links, but not the merge
-        history = NoteHistory(histories[first.id].base, (*histories[first.id].revisions, put.revision))
+        history = histories[first.id].then(put.revision)
         puts.append(revised(history, clock, put.revision.cause, {}, links=copied, inputs=decision))
     change = {"archived": True, "merged_into": first.id}
     return puts + [_revision(histories[note.id], clock, change, decision, first.id) for note in others]

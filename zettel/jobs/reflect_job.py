@@ -1,4 +1,5 @@
-"""The reflect job: writes insights about topics, summaries of sessions, a profile of the people, and lessons.
+"""The reflect job: writes insights about topics, summaries of sessions, a profile of the people, lessons, and a model's
+decisions about names.
 
 The job reads the scope once, page by page, and keeps only the fields that it needs in memory. It skips unchanged topics
 and sessions. Changed ones get a new text, a few per transaction. If a model is configured, it writes the insights; the
@@ -13,10 +14,15 @@ from typing import NamedTuple
 
 import anyio
 
+from zettel.core.authority import is_on_probation
 from zettel.core.commit import Clock, Commits
+from zettel.core.entity_decisions import decisions_of
+from zettel.core.entity_notes import decided_names, metadata_of, statement_of
 from zettel.core.follow_ups import UnfinishedJobs, finish_plan
 from zettel.core.paging import archived_pages, pages
 from zettel.core.vectors import Vectors
+from zettel.evolve.entities_by_model import PAIRS, TEXTS, LiteLLMEntityMatcher, NamePair
+from zettel.evolve.entity_reader import read_index
 from zettel.evolve.insights import Member, digest, place
 from zettel.evolve.lessons import (
     MAX_OUTCOMES,
@@ -43,11 +49,12 @@ from zettel.jobs.scope_view import SOURCE_KINDS, ScopeView, grouped
 from zettel.jobs.spec import JobContext, JobHandler, JobSpec
 from zettel.link.near import Binding, binding
 from zettel.model import REPLACING, Input, Job, JobKind, Kind, LinkType, Note, Scope
-from zettel.model.tags import LESSON, PROFILE, SESSION
+from zettel.model.tags import ENTITY, LESSON, PROFILE, SESSION
 from zettel.ports import GraphStore, ScopeState
 from zettel.ports.language_model import AskFactory, InvalidItem, ModelReflector
 from zettel.ports.operations import Op, StaleLease
 from zettel.text.extraction import terms_of
+from zettel.text.tokens import phrase_key
 
 PAGE = 500
 """Notes per page."""
@@ -70,6 +77,7 @@ class ReflectJob(JobHandler):
         counters: Counters,
         reflector: ModelReflector | None,
         profiler: LiteLLMProfiler | None,
+        matcher: LiteLLMEntityMatcher | None,
         ask_about: AskFactory,
     ) -> None:
         self._store = store
@@ -79,6 +87,7 @@ class ReflectJob(JobHandler):
         self._writer = DerivedNotes(store, vectors)
         self._reflector = reflector
         self._profiler = profiler
+        self._matcher = matcher
         self._ask_about = ask_about
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
@@ -86,6 +95,7 @@ class ReflectJob(JobHandler):
         view = await self._load_view(scope)
         derived = await self._load_derived(scope, view)
         await self._write(scope, await self._profile(scope, view, derived))
+        await self._write(scope, await self._entities(scope, [note for note in derived if note.tag == ENTITY]))
         drafts = await self._lessons(scope, view, [note for note in derived if note.tag == LESSON])
         for start in range(0, len(drafts), BATCH):
             await self._write(scope, drafts[start : start + BATCH])
@@ -167,6 +177,42 @@ class ReflectJob(JobHandler):
         if model is not None and self._profiler is not None:
             draft = draft._replace(model=model, prompt=self._profiler.prompt.name, shown=shown)
         return [draft]
+
+    # entities --------------------------------------------------------------------------------------------------
+
+    async def _entities(self, scope: Scope, derived: Sequence[DerivedNote]) -> list[Draft]:
+        """Ask the model which names are one entity, and return its decisions. Those of people and rules come first."""
+        if self._matcher is None:
+            return []
+        by_people = [decision for decision in await decisions_of(self._store, scope) if decision.by == "user"]
+        index = await read_index(self._store, scope, by_people)
+        existing = {_keys(names): note for note in derived if (names := decided_names(note.note))}
+        settled = {keys for keys, note in existing.items() if note.is_settled}
+        keys = [pair for pair in index.doubtful(PAIRS) if frozenset(pair) not in settled]
+        texts = {key: index.name_of(key) for pair in keys for key in pair}
+        notes = await self._notes(scope, {id for _, ids in texts.values() for id in ids[:TEXTS]})
+        shown_of = {
+            key: tuple(notes[id] for id in ids[:TEXTS] if not is_on_probation(notes[id]))
+            for key, (_, ids) in texts.items()
+        }
+        asked = [
+            NamePair(texts[one][0], texts[other][0], shown_of[one], shown_of[other])
+            for one, other in keys
+            if shown_of[one] and shown_of[other]
+        ]
+        shown = tuple({note.id: note for pair in asked for note in pair.notes}.values())
+        answer = await self._matcher.same(asked, self._ask_about(scope, shown)) if asked else ([], "")
+        if answer is None:
+            return []
+        drafts = []
+        for pair, reason in answer[0]:
+            drafts.append(Draft(
+                Kind.INSIGHT, ENTITY, statement_of(pair.one, pair.other, True), reason, (), pair.notes,
+                existing.pop(_keys((pair.one, pair.other)), None), model=answer[1],
+                prompt=self._matcher.prompt.name, shown=shown, metadata=metadata_of(pair.one, pair.other, True),
+            ))  # fmt: skip
+        unsupported = [note for note in existing.values() if not note.is_settled and not note.note.archived]
+        return drafts + await self._archive_all(scope, unsupported)
 
     # lessons ---------------------------------------------------------------------------------------------------
 
@@ -298,6 +344,10 @@ class _Region(NamedTuple):
     is_too_small: bool
 
 
+def _keys(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(phrase_key, names))
+
+
 def _is_changed(existing: DerivedNote, notes: Sequence[str], inputs: Mapping[str, Input]) -> bool:
     return set(existing.sources) != {inputs[id] for id in notes if id in inputs}
 
@@ -310,7 +360,7 @@ def _binding(note: Note) -> Binding:
 def _make(context: JobContext) -> ReflectJob:
     return ReflectJob(
         context.store, context.commits, context.vectors, context.counters,
-        context.models.reflector, context.models.profiler, context.ask_about,
+        context.models.reflector, context.models.profiler, context.models.matcher, context.ask_about,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from zettel.core.follow_ups import FollowUps, UnfinishedJobs
     from zettel.core.privacy import SecretGuard
     from zettel.core.vectors import Vectors
+    from zettel.evolve.entities_by_model import LiteLLMEntityMatcher
     from zettel.evolve.profile_by_model import LiteLLMProfiler
     from zettel.jobs.counters import Counters
     from zettel.model import Job, JobKind, Scope
@@ -55,6 +56,7 @@ class Models(NamedTuple):
     evolver: ModelEvolver | None = None
     reflector: ModelReflector | None = None
     profiler: LiteLLMProfiler | None = None
+    matcher: LiteLLMEntityMatcher | None = None
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from zettel.core.paging import pages
+from zettel.core.present import present_micros
 from zettel.model import Conflict, EventRecord, LinkType, Note, Scope, Source
 from zettel.ports import GraphStore
+from zettel.ports.candidate_rules import expired
 
 PAGE = 500
 """Notes per page."""
@@ -15,8 +17,9 @@ PAGE = 500
 async def conflicts(store: GraphStore, scope: Scope) -> list[Conflict]:
     """Return every undecided pair linked by CONTRADICTS, in order of arrival of the later note."""
     pairs: list[Conflict] = []
+    now = present_micros()
     async for page in pages(store, scope, PAGE):
-        notes = {note.id: note for note in page}
+        notes = {note.id: note for note in page if not expired(note, now)}
         links = await store.links(scope, sorted(notes))
         made = [link for link in links if link.type is LinkType.CONTRADICTS and link.source in notes]
         others = await store.notes(scope, sorted({link.target for link in made}))
@@ -24,7 +27,7 @@ async def conflicts(store: GraphStore, scope: Scope) -> list[Conflict]:
         events = await _first_events(store, scope, [*(notes[link.source] for link in made), *others.values()])
         for link in sorted(made, key=lambda link: (notes[link.source].seq, others[link.target].seq)):
             note, other = notes[link.source], others[link.target]
-            if note.valid_to is None and other.valid_to is None and not other.archived:
+            if note.valid_to is None and other.valid_to is None and not (other.archived or expired(other, now)):
                 pair = Conflict(
                     note=note,
                     other=other,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from zettel.core.present import present_micros
 from zettel.errors import InvalidInput
 from zettel.model import Link, Neighbor, Note, Scope
 from zettel.ports import GraphStore
+from zettel.ports.candidate_rules import expired
 
 MAX_HOPS = 5
 """More hops would reach the whole scope."""
@@ -17,7 +19,9 @@ def require_hops(hops: int) -> None:
 
 
 async def neighbors(store: GraphStore, scope: Scope, note_id: str, hops: int) -> list[Neighbor]:
-    """Return the notes within ``hops`` links, nearest first, then by link weight, without quarantined notes.
+    """Return the notes within ``hops`` links, nearest first, then by link weight.
+
+    Without quarantined and expired notes.
 
     Each note has the first and strongest link by which it was reached.
     """
@@ -34,9 +38,9 @@ async def neighbors(store: GraphStore, scope: Scope, note_id: str, hops: int) ->
         border = set(found)
         if not border:
             break
-    notes = await store.notes(scope, list(reached))
+    notes, now = await store.notes(scope, list(reached)), present_micros()
     return [Neighbor(note=notes[id], hops=hop, link=link) for id, (hop, link) in reached.items() if id in notes
-            and notes[id].quarantined is None]  # fmt: skip
+            and notes[id].quarantined is None and not expired(notes[id], now)]  # fmt: skip
 
 
 def is_older(other: Note, note: Note) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
 from zettel.errors import InvalidModelOutput
+from zettel.ports.language_model import Answer, Ask, Request
 
 _START = re.compile(r'[{\[]\s*["{\[\]}]')
 """The start of JSON between words: a bracket, and a character that can follow it."""
@@ -19,6 +21,23 @@ MAX_REPAIRED = 200_000
 """Characters of broken JSON that is repaired; repairing takes some 7 seconds for a million."""
 _THOUGHT_ENDS = "</think>"
 """The end of the visible reasoning of some models."""
+
+
+async def ask_for_items(ask: Ask, request: Request, notes: Sequence[str]) -> tuple[list[Any], Answer] | None:
+    """Send a request about these notes; return the items of the answer, and the answer. None if it is unusable.
+
+    Raises what ``ask`` raises, except for a refusal or an answer without content that cost tokens.
+    """
+    try:
+        answer = await ask(request, notes)
+    except InvalidModelOutput as error:
+        if error.spent is None:
+            raise
+        return None
+    try:
+        return items(answer.text, answer.cut), answer
+    except InvalidModelOutput:
+        return None
 
 
 def items(text: str, cut: bool = False) -> list[Any]:

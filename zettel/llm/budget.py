@@ -19,11 +19,23 @@ Period = Literal["day", "import"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits on the cost of language models: ``calls``, ``tokens`` (of requests and answers) and ``usd``.
+    """Limits on the cost of language models.
 
-    ``per="day"``: per day (UTC), for all scopes and processes of a store together. ``per="import"``: since the memory
-    was opened, which for ``zettel import`` is the import. The budget is checked before each call, so the last call may
-    exceed it. Raises ``InvalidInput``.
+    The budget is checked before each call, so the last call may exceed it.
+
+    Args:
+        calls: The greatest number of calls.
+        tokens: The greatest number of tokens, of requests and answers together.
+        usd: The greatest cost, in US dollars.
+        per: ``day``: per day (UTC), for all scopes and processes of a store together. ``import``: since the memory
+            was opened, which for ``zettel import`` is the import.
+
+    Raises:
+        InvalidInput: No limit is set, or one is not a number of at least 0.
+
+    Examples:
+        >>> from zettel import Budget
+        >>> budget = Budget(usd=2.0, per="day")
     """
 
     calls: int | None = None

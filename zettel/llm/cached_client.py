@@ -13,6 +13,7 @@ import anyio
 from cachetools import LRUCache
 
 from zettel.core.commit import Clock, Commits
+from zettel.core.telemetry import model_call, report_tokens
 from zettel.errors import InvalidInput, InvalidModelOutput, ModelError
 from zettel.llm.answer_parsing import items
 from zettel.llm.budget import Cost, Meter
@@ -63,7 +64,7 @@ class CachedLLM:
             await self._meter.reserve(expected)
         spent, entry_op = None, None
         try:
-            answer = spent = await self.model.complete(replace(request, tries=self._answered.get(key, 0)))
+            answer = spent = await self._complete(replace(request, tries=self._answered.get(key, 0)))
             if is_readable(answer):
                 entry_op = PutAnswer(key, cache_entry(answer), tuple(dict.fromkeys(notes)))
             return answer
@@ -75,6 +76,20 @@ class CachedLLM:
                 self._count(key)
             with anyio.CancelScope(shield=True):  # record the cost and release the reservation
                 await self._settle(scope, expected, spent, entry_op, shown or {})
+
+    async def _complete(self, request: Request) -> Answer:
+        spent: Answer | None = None
+        with model_call("chat", self.model.name) as call:
+            try:
+                answer = spent = await self.model.complete(request)
+            except ModelError as error:
+                spent = error.spent
+                raise
+            finally:
+                if spent is not None:
+                    call.measured["gen_ai.response.model"] = spent.model
+                    report_tokens(call, self.model.name, spent.prompt_tokens, spent.completion_tokens)
+            return answer
 
     async def budget_left(self) -> dict[str, float]:
         """Return the remaining calls, tokens and usd of the budget; empty without one."""

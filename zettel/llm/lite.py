@@ -12,6 +12,7 @@ import anyio
 from anyio.lowlevel import RunVar
 
 from zettel.errors import InvalidInput, InvalidModelOutput, ModelError, ModelUnavailable
+from zettel.llm.check import complaints
 from zettel.llm.failures import LIMITED, NO_KEY, Refusal, costly, failure, joined, missing_keys
 from zettel.llm.keys import sendable
 from zettel.llm.litellm_module import import_litellm, require_litellm
@@ -52,12 +53,26 @@ def _is_refusal(choice: Any) -> bool:
 
 
 class LiteLLM:
-    """Calls the LiteLLM model ``model``, such as ``openai/gpt-4o-mini``.
+    """Calls a language model through LiteLLM. Of several names, the next is called when one is unavailable or denied.
 
-    Of several names, the next is called when one is unavailable or denied. ``api_base``, ``api_key``: as in LiteLLM, by
-    default from the environment. ``timeout``: seconds per request. ``concurrency``: requests to each model at once.
-    ``max_tokens`` limits every answer, in addition to the limit of the request. ``temperature``: None leaves it to the
-    model; it rises a little with each retry of a useless answer. Raises ``InvalidInput``.
+    Args:
+        model: A name of LiteLLM, such as ``openai/gpt-4o-mini``, or several.
+        api_base: The address of the service, as in LiteLLM.
+        api_key: Its key, as in LiteLLM; by default from the environment.
+        timeout: Seconds per request.
+        concurrency: Requests to each model at once.
+        max_tokens: Limits every answer, in addition to the limit of the request.
+        temperature: None leaves it to the model. It rises a little with each retry of a useless answer.
+
+    Raises:
+        InvalidInput: A name is empty, or a number is outside its limits.
+
+    Examples:
+        >>> from zettel import LiteLLM, Memory
+        >>> model = LiteLLM("ollama/llama3.2", api_base="http://localhost:11434", timeout=120)
+        >>> with Memory(":memory:", llm=model) as memory:
+        ...     print(memory.stats()["notes"])
+        0
     """
 
     def __init__(
@@ -95,6 +110,10 @@ class LiteLLM:
 
     def __repr__(self) -> str:
         return f"LiteLLM({', '.join(map(repr, self._names))})"
+
+    def complaints(self) -> list[str]:
+        """Return a line for each model whose provider is unknown or whose key is missing, without a network call."""
+        return list(complaints(self._names, has_key=self._api_key is not None or self._api_base is not None))
 
     async def complete(self, request: Request) -> Answer:
         """Call the models until one answers; ``Answer.model`` is its name.

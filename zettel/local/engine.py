@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +13,12 @@ import anyio
 from zettel.annotate.extractive import ExtractiveAnnotator
 from zettel.core.add_facts import FactWriter
 from zettel.core.archive import Archiver
+from zettel.core.changes import ChangeListener
 from zettel.core.commit import Commits
 from zettel.core.decisions import BY_HAND
 from zettel.core.edit import NoteEditor
 from zettel.core.edit_links import LinkEditor
+from zettel.core.entity_decisions import EntityDecider
 from zettel.core.erase import Eraser
 from zettel.core.feedback import FeedbackRecorder
 from zettel.core.follow_ups import FollowUps
@@ -25,11 +28,13 @@ from zettel.core.privacy import SecretGuard
 from zettel.core.quarantine import Quarantiner
 from zettel.core.remember import EventWriter
 from zettel.core.restore import ScopeRestorer
+from zettel.core.retention import Sweeper
 from zettel.core.revert_effects import EffectReverter
 from zettel.core.vectors import Vectors
 from zettel.embed import load_embedder, recorded_embedder
 from zettel.embed.static import StaticEmbedder
 from zettel.errors import InvalidInput
+from zettel.evolve.entity_reader import EntityReader
 from zettel.graph import open_store
 from zettel.jobs.counters import Counters
 from zettel.jobs.evolution_round import EvolutionRound
@@ -59,6 +64,7 @@ class Engine:
     """A store and the parts that read, write and maintain it."""
 
     store: GraphStore
+    commits: Commits
     guard: SecretGuard
     annotator: Annotator | ModelAnnotator
     reader: ModelAnnotator | None
@@ -68,10 +74,13 @@ class Engine:
     editing: NoteEditor
     linking: LinkEditor
     facts: FactWriter
+    deciding: EntityDecider
+    entities: EntityReader
     archiving: Archiver
     quarantining: Quarantiner
     taking_back: EffectReverter
     erasing: Eraser
+    sweeper: Sweeper
     searcher: Searcher
     reembedding: ReembedJob
     restoring: ScopeRestorer
@@ -117,18 +126,20 @@ class Engine:
             await self.store.close()
 
 
-async def start(settings: Settings, runner: Runner | None = None) -> Engine:
-    """Open the store and start running its jobs, here or by a runner.
+async def start(
+    settings: Settings, runner: Runner | None = None, listener: ChangeListener | None = None
+) -> Engine:
+    """Open the store and start running its jobs, here or by a runner. ``listener`` learns of the changes.
 
     Raises what the store's ``open`` and the runner's ``start`` raise.
     """
     if runner is None:
-        engine = await assemble(settings)
+        engine = await assemble(settings, listener=listener)
     else:
         settings = replace(settings, away=runner.away)
         await runner.start(settings)  # first, so that a refusal leaves no new store behind
         try:
-            engine = await assemble(settings, runner)
+            engine = await assemble(settings, runner, listener)
         except BaseException:
             await runner.close()
             raise
@@ -136,7 +147,9 @@ async def start(settings: Settings, runner: Runner | None = None) -> Engine:
     return engine
 
 
-async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
+async def assemble(
+    settings: Settings, runner: Runner | None = None, listener: ChangeListener | None = None
+) -> Engine:
     """Open the store and connect the parts, without running jobs. Raises what the store's ``open`` raises.
 
     Without ``run_llm_jobs`` jobs for a model are queued for other processes. Without ``decay`` no note decays.
@@ -155,11 +168,12 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
         embedder = await _recorded_embedder(store)
     # A static model is faster than transferring its vectors.
     vectors = Vectors(store, embedder, later=settings.away and not isinstance(embedder, StaticEmbedder))
-    commits = Commits(store)
+    commits = Commits(store, listener)
     guard = SecretGuard(settings.privacy or DEFAULT_PRIVACY)
     follow_ups = FollowUps(models.annotator is not None)
     editing = NoteEditor(store, commits, extractive, vectors, follow_ups, guard)
     archiving = Archiver(editing)
+    deciding = EntityDecider(editing)
     llm_client = None if models.model is None else _llm_client(store, commits, models.model, budget)
     searcher = Searcher(store, vectors, archiving.recall, None if llm_client is None else llm_client.ask_about, guard)
     counters, totals = Counters(), Counters()
@@ -171,10 +185,12 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
         guard=guard,
     )  # fmt: skip
     work = Work(context, JOBS)
+    erasing = Eraser(store, commits, vectors, follow_ups, searcher.log)
     here = InProcessRunner(store, work, counters)
     loop = JobLoop(store, work, here, runner or here, totals)
     return Engine(
         store=store,
+        commits=commits,
         guard=guard,
         annotator=models.annotator or extractive,
         reader=models.annotator,
@@ -184,10 +200,13 @@ async def assemble(settings: Settings, runner: Runner | None = None) -> Engine:
         editing=editing,
         linking=LinkEditor(store, commits),
         facts=FactWriter(store, editing),
+        deciding=deciding,
+        entities=EntityReader(store),
         archiving=archiving,
         quarantining=Quarantiner(store, commits, extractive, vectors, follow_ups),
         taking_back=EffectReverter(store, commits, vectors, follow_ups),
-        erasing=Eraser(store, commits, vectors, follow_ups, searcher.log),
+        erasing=erasing,
+        sweeper=Sweeper(store, commits, vectors, follow_ups, erasing),
         searcher=searcher,
         reembedding=work.handler(ReembedJob),
         restoring=ScopeRestorer(store, commits, vectors, guard),
@@ -231,17 +250,24 @@ def _annotators(
     # Imported here: these modules take a tenth of a second, which a memory without a model should not spend.
     from zettel.annotate.by_model import LiteLLMAnnotator
     from zettel.evolve.by_model import LiteLLMEvolver
+    from zettel.evolve.entities_by_model import LiteLLMEntityMatcher
     from zettel.evolve.profile_by_model import LiteLLMProfiler
     from zettel.evolve.reflect_by_model import LiteLLMReflector
     from zettel.link.by_model import LiteLLMLinker
-    from zettel.llm.lite import load_model
+    from zettel.llm.lite import LiteLLM, load_model
 
     model = load_model(llm)
+    if isinstance(model, LiteLLM):
+        for complaint in model.complaints():
+            logging.getLogger("zettel.llm").warning("%s", complaint)
     if annotator is None:
         by_model = LiteLLMAnnotator()
     if by_model is None or not by_model.links:
         return local, Models(model, by_model)
-    return local, Models(model, by_model, LiteLLMLinker(), LiteLLMEvolver(), LiteLLMReflector(), LiteLLMProfiler())
+    return local, Models(
+        model, by_model, LiteLLMLinker(), LiteLLMEvolver(), LiteLLMReflector(), LiteLLMProfiler(),
+        LiteLLMEntityMatcher(),
+    )  # fmt: skip
 
 
 def _llm_client(store: GraphStore, commits: Commits, model: LanguageModel, budget: SpendingLimit | None) -> CachedLLM:

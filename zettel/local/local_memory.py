@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from zettel.core.external_ids import note_id_of
+from zettel.errors import InvalidInput
 from zettel.model import Scope
-from zettel.ports import Reranker, Scorer
+from zettel.ports import Reranker, Runner, Scorer
 from zettel.ports.settings import Settings
 
 if TYPE_CHECKING:
     from zettel.local.engine import Engine
     from zettel.local.runners import RunnerSpec
+    from zettel.local.webhooks import Webhooks
     from zettel.scoring import ScorerSpec
 
 
 class LocalMemory:
     """Opens and closes the engine, and resolves the engine, scope and scorer of each operation."""
 
-    def __init__(self, settings: Settings, scope: Scope, runner: RunnerSpec, scorer: ScorerSpec) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        scope: Scope,
+        runner: RunnerSpec,
+        scorer: ScorerSpec,
+        webhooks: str | Path | None = None,
+    ) -> None:
         self.loaded_scorers: dict[str, tuple[Scorer, tuple[Reranker, ...]]] = {}
         self.engine: Engine | None = None
         self.settings = settings
         self._scope = scope
         self.runner = runner
         self.scorer = scorer
+        self._webhooks_file = webhooks
+        self._webhooks: Webhooks | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def open(self) -> None:
@@ -37,17 +49,42 @@ class LocalMemory:
         from zettel.local.engine import start  # imports numpy and most of the engine
         from zettel.local.runners import load_runner
 
-        self.engine = await start(self.settings, load_runner(self.runner))
+        runner = load_runner(self.runner)
+        if self._webhooks_file is not None:
+            self._webhooks = await self._open_webhooks(self._webhooks_file, runner)
+        try:
+            self.engine = await start(self.settings, runner, self._webhooks)
+        except BaseException:
+            self._close_webhooks()
+            raise
+        if self._webhooks is not None:
+            self._webhooks.start(self.engine.store)
         self._loop = asyncio.get_running_loop()
+
+    async def _open_webhooks(self, file: str | Path, runner: Runner | None) -> Webhooks:
+        from zettel.local.webhooks import Webhooks
+
+        if runner is not None:
+            raise InvalidInput("webhooks= requires jobs in this process: leave runner= out")
+        return await anyio.to_thread.run_sync(Webhooks, file)
+
+    def _close_webhooks(self) -> None:
+        if self._webhooks is not None:
+            self._webhooks.close()
 
     async def close(self) -> None:
         """Stop the jobs and close the store."""
         if self.engine is None:
             return
-        if self._loop is asyncio.get_running_loop():
-            await self.engine.close()
-        else:  # the tasks of the other loop ended with it
-            await self.engine.store.close()
+        try:
+            if self._loop is asyncio.get_running_loop():
+                if self._webhooks is not None:
+                    await self._webhooks.stop()
+                await self.engine.close()
+            else:  # the tasks of the other loop ended with it
+                await self.engine.store.close()
+        finally:
+            self._close_webhooks()
 
     def use(self, scope: Scope | None) -> tuple[Engine, Scope]:
         """Return the engine and the scope of a call."""

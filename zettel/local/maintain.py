@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, get_args
 
 from zettel.core.arguments import seconds, whole_number
+from zettel.core.authority import require_full_trust
 from zettel.errors import InvalidInput, NotFound, StoreError
 from zettel.local.local_memory import LocalMemory
-from zettel.model import Evolved, Job, JobKind, Scope, Usage
+from zettel.model import Evolved, Job, JobKind, Retention, Scope, Swept, Then, Usage
 from zettel.ports import CypherStore
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ async def cancel_job(memory: LocalMemory, id: str, *, scope: Scope | None = None
     job = await _job(engine, id, scope)
     if job.kind is JobKind.PURGE:
         raise InvalidInput(f"job {id} completes a delete: it cannot be cancelled")
+    if job.kind is JobKind.EXPIRE:
+        raise InvalidInput(f"job {id} removes notes whose time is over: change the retention or their expiry instead")
     if not await engine.store.cancel(job.scope, id):
         raise InvalidInput(f"job {id} is running: only queued and failed jobs can be cancelled")
     return job
@@ -76,6 +80,41 @@ async def reembed(memory: LocalMemory, *, on_progress: Callable[[int, int], None
     await engine.reembedding.queue(scope)
     await engine.loop.drain(scope, None)
     return engine.reembedding.done
+
+
+async def retention(memory: LocalMemory, *, scope: Scope | None = None) -> Retention | None:
+    engine, scope = memory.use(scope)
+    return (await engine.store.state(scope)).retention
+
+
+async def set_retention(
+    memory: LocalMemory, max_age: float | None, then: Then, *, scope: Scope | None = None
+) -> Retention:
+    engine, scope = memory.use(scope)
+    require_full_trust("sets a retention")
+    if then not in get_args(Then):
+        raise InvalidInput(f"then={then!r} must be one of {', '.join(get_args(Then))}")
+    chosen = Retention(max_age=None if max_age is None else timedelta(seconds=max_age), then=then)
+    await engine.sweeper.set_retention(scope, chosen)
+    engine.loop.wake()
+    return chosen
+
+
+async def remove_retention(memory: LocalMemory, *, scope: Scope | None = None) -> bool:
+    engine, scope = memory.use(scope)
+    require_full_trust("removes a retention")
+    if (await engine.store.state(scope)).retention is None:
+        return False
+    await engine.sweeper.set_retention(scope, None)
+    return True
+
+
+async def sweep(memory: LocalMemory, *, dry_run: bool = False, scope: Scope | None = None) -> Swept:
+    engine, scope = memory.use(scope)
+    require_full_trust("sweeps a scope")
+    pages = [page async for page in engine.sweeper.sweep(scope, dry_run=dry_run)]
+    engine.loop.wake()
+    return Swept(sum(page.deleted for page in pages), sum(page.archived for page in pages))
 
 
 async def stats(memory: LocalMemory, *, scope: Scope | None = None) -> dict[str, Any]:

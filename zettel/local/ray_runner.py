@@ -48,11 +48,21 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 class RayRunner:
     """Runs jobs as tasks of a Ray cluster, for a memory in Neo4j.
 
-    ``address`` is the cluster's ``HOST:PORT``, ``"auto"`` for a cluster on this machine, a Ray client's ``ray://…``, or
-    None: RAY_ADDRESS of the environment, else a Ray is started here and stopped with the memory. If the program has
-    called ``ray.init``, that connection is used. ``cpus`` is what Ray reserves for a batch, below 1 where it mostly
-    waits for a language model. ``at_once`` batches of each lane may run together, by default as many as fit the
-    cluster when the memory is opened.
+    If the program has called ``ray.init``, that connection is used.
+
+    Args:
+        address: The cluster's ``HOST:PORT``, ``"auto"`` for a cluster on this machine, a Ray client's ``ray://…``, or
+            None: RAY_ADDRESS of the environment, else a Ray is started here and stopped with the memory.
+        at_once: Batches of each lane that may run together; by default as many as fit the cluster when the memory is
+            opened.
+        cpus: CPUs that Ray reserves for a batch, below 1 where it mostly waits for a language model.
+
+    Raises:
+        InvalidInput: ``at_once`` is below 1, or ``cpus`` is not above 0.
+
+    Examples:
+        >>> from zettel import RayRunner
+        >>> runner = RayRunner("ray-head:6379", cpus=0.5)
     """
 
     away = True

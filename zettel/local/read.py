@@ -17,15 +17,22 @@ from zettel.core.arguments import (
     zone_of,
 )
 from zettel.core.authority import is_on_probation
+from zettel.core.changes import touch
 from zettel.core.conditions import filter_of
 from zettel.core.paging import pages
+from zettel.core.present import present_micros
+from zettel.core.retention import unexpired
 from zettel.errors import InvalidInput, NotFound
 from zettel.local.local_memory import LocalMemory
 from zettel.model import (
+    ENTITY_KINDS,
     TIME_MAX,
     Conflict,
+    EntityDetails,
+    EntityPage,
     EventRecord,
     Graph,
+    Kind,
     Link,
     Neighbor,
     Note,
@@ -37,7 +44,9 @@ from zettel.model import (
     Term,
     to_micros,
 )
+from zettel.ports.candidate_rules import expired
 from zettel.ports.query import Selection
+from zettel.text.tokens import phrase_key
 
 REVIEW_PAGE = 500
 """Notes per read in search of those on probation."""
@@ -77,7 +86,7 @@ async def list_(
     """``conditions`` are the arguments of ``filter_of``."""
     engine, scope = memory.use(scope)
     limit, place = whole_number("limit", limit), cursor_of(cursor)
-    filter = filter_of(**conditions)
+    filter = unexpired(filter_of(**conditions), await engine.store.state(scope))
     if archived:
         from zettel.search.archived import archived_notes
 
@@ -94,8 +103,9 @@ async def review(
     engine, scope = memory.use(scope)
     limit, place = whole_number("limit", limit), cursor_of(cursor)
     waiting: list[Note] = []
+    now = present_micros()
     async for page in pages(engine.store, scope, REVIEW_PAGE, place):
-        waiting += filter(is_on_probation, page)
+        waiting += [note for note in page if is_on_probation(note) and not expired(note, now)]
         if len(waiting) > limit:
             return Page(notes=tuple(waiting[:limit]), cursor=str(waiting[limit - 1].seq))
     return Page(notes=tuple(waiting), cursor=None)
@@ -114,7 +124,14 @@ async def events(
     require_storable("source", source)
     ids = await engine.store.events_from(scope, source, session, MOST)
     last = ids if limit is None else ids[-whole_number("limit", limit) :]
+    touch(last)
     records = await engine.store.events(scope, last)
+    now = present_micros()
+    if (await engine.store.state(scope)).expires <= now:
+        notes = (await engine.store.notes(scope, await engine.store.notes_of(scope, last))).values()
+        parts = [note for note in notes if note.kind is not Kind.INSIGHT]
+        shown = {id for note in parts if note.archived or not expired(note, now) for id in note.event_ids}
+        last = tuple(id for id in last if id in shown)
     return [records[id] for id in last if id in records]
 
 
@@ -139,7 +156,7 @@ async def query(
     engine, scope = memory.use(scope)
     if of not in get_args(Queried):
         raise InvalidInput(f"of={of!r} must be one of {', '.join(get_args(Queried))}")
-    filter, of_events = filter_of(**conditions), of == "events"
+    filter, of_events = unexpired(filter_of(**conditions), await engine.store.state(scope)), of == "events"
     if of_events and filter.kinds:
         raise InvalidInput("kinds= selects notes, and every event has an episodic note: leave it out with of='events'")
     moment = moment_of("as_of", as_of)
@@ -202,6 +219,32 @@ async def terms(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> 
     engine, scope = memory.use(scope)
     id = (await _note(memory, id, scope)).id
     return await engine.store.terms(scope, id)
+
+
+async def entities(
+    memory: LocalMemory,
+    *,
+    kind: str | None = None,
+    limit: int = 100,
+    cursor: str | None = None,
+    scope: Scope | None = None,
+) -> EntityPage:
+    engine, scope = memory.use(scope)
+    limit, place = whole_number("limit", limit), cursor_of(cursor)
+    if kind is not None and kind not in ENTITY_KINDS:
+        raise InvalidInput(f"kind={kind!r} must be one of {', '.join(ENTITY_KINDS)}")
+    found = (await engine.entities.index(scope)).entities()
+    chosen = [entity for entity in found if kind is None or entity.kind == kind]
+    end = place + limit
+    return EntityPage(entities=tuple(chosen[place:end]), cursor=str(end) if end < len(chosen) else None)
+
+
+async def entity(memory: LocalMemory, name: str, *, limit: int = 50, scope: Scope | None = None) -> EntityDetails:
+    engine, scope = memory.use(scope)
+    require_text("name", name)
+    if not phrase_key(name):
+        raise InvalidInput("name is empty: write the name of an entity")
+    return await engine.entities.details(scope, name, whole_number("limit", limit))
 
 
 async def history(memory: LocalMemory, id: str, *, scope: Scope | None = None) -> list[Revision]:

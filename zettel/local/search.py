@@ -25,6 +25,7 @@ from zettel.core.arguments import (
 )
 from zettel.core.authority import is_on_probation
 from zettel.core.bounded_gather import bounded_gather
+from zettel.core.changes import touch
 from zettel.core.conditions import filter_of
 from zettel.core.external_ids import note_id_of
 from zettel.errors import InvalidInput, InvalidQuestion
@@ -35,6 +36,7 @@ from zettel.model.hits import CONTEXT_HITS
 from zettel.ports.query import SearchRequest
 
 if TYPE_CHECKING:
+    from zettel.ports import Reranker
     from zettel.scoring import ScorerSpec
     from zettel.scoring.tuning import TraitRecorder
     from zettel.search.gather import Gathered
@@ -95,18 +97,26 @@ async def search_many(
     first, chosen = await memory.scorers(scorer)
     vectors = await engine.searcher.embed(texts)
 
-    async def search_in(place: Scope) -> list[list[Hit]]:
-        stages = chosen
-        if scorer is None and memory.scorer is None:
-            from zettel.search.learned import learned_stages
-
-            stages = await learned_stages(engine.store, place)
-        return await engine.searcher.search(place, queries, first, stages, vectors)
-
+    searched = [scope] if places is None else places
+    stages = await bounded_gather([partial(_stages, memory, place, scorer, chosen) for place in searched])
+    results = await engine.searcher.search_scopes(list(zip(searched, stages, strict=True)), queries, first, vectors)
     if places is None:
-        return await search_in(scope)
-    results = await bounded_gather([partial(search_in, place) for place in places])
-    return [_joined(places, of_question, common["k"]) for of_question in zip(*results, strict=True)]
+        (ranked,) = results
+    else:
+        ranked = [_joined(places, of_question, common["k"]) for of_question in zip(*results, strict=True)]
+    touch(hit.note.id for hits in ranked for hit in hits)
+    return ranked
+
+
+async def _stages(
+    memory: LocalMemory, scope: Scope, requested: ScorerSpec, chosen: Sequence[Reranker]
+) -> Sequence[Reranker]:
+    """Return the rerankers of a search in a scope: those chosen, else the learned preferences."""
+    if requested is not None or memory.scorer is not None:
+        return chosen
+    from zettel.search.learned import learned_stages
+
+    return await learned_stages(memory.use(scope)[0].store, scope)
 
 
 def _joined(scopes: Sequence[Scope], results: Sequence[Sequence[Hit]], k: int) -> list[Hit]:

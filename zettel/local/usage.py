@@ -71,7 +71,7 @@ async def _stale(store: GraphStore, scope: Scope, notes: Sequence[Note]) -> list
     ids = sorted(set().union(*(each.source_ids for each in made.values()))) if made else []
     sources = await store.histories(scope, ids) if ids else {}
     current = await store.notes(scope, ids) if ids else {}
-    worded = {id: worded_at(*history) for id, history in sources.items() if id in current and not current[id].archived}
+    worded = {id: worded_at(history) for id, history in sources.items() if id in current and not current[id].archived}
 
     def is_changed(source: Input) -> bool:
         return source.note not in worded or worded[source.note] > source.version

@@ -15,12 +15,16 @@ from zettel.core.arguments import (
     link_type_of,
     moment_of,
     names_of,
+    require_name,
     require_reason,
     require_storable,
     require_text,
     whole_number,
 )
 from zettel.core.authority import require_full_trust
+from zettel.core.changes import DELETED
+from zettel.core.entity_decisions import decisions_of
+from zettel.core.entity_notes import decision_event
 from zettel.core.external_ids import event_id_of, note_id_of
 from zettel.core.identity import Ordinals
 from zettel.core.privacy import report
@@ -77,9 +81,51 @@ async def add_fact(
     return note_id
 
 
+async def merge_entities(
+    memory: LocalMemory, name: str, other: str, *, reason: str = "", scope: Scope | None = None
+) -> Note:
+    return await _decide(memory, name, other, True, reason, scope)
+
+
+async def split_entity(
+    memory: LocalMemory, name: str, other: str, *, reason: str = "", scope: Scope | None = None
+) -> Note:
+    return await _decide(memory, name, other, False, reason, scope)
+
+
+async def _decide(memory: LocalMemory, name: str, other: str, same: bool, reason: str, scope: Scope | None) -> Note:
+    """Record a decision about two names, unless it was the last one about them."""
+    engine, scope = memory.use(scope)
+    for argument, text in (("name", name), ("other", other)):
+        require_text(argument, text)
+        require_name(argument, text)
+        if not phrase_key(text):
+            raise InvalidInput(f"{argument} is empty: write a name")
+    if phrase_key(name) == phrase_key(other):
+        raise InvalidInput(f"{name!r} and {other!r} are the same name: pass two names")
+    require_reason(reason)
+    (await engine.entities.index(scope)).group_of(name, scope)  # raises NotFound for a name that no note contains
+    name, other = engine.guard.text("name", name.strip()), engine.guard.text("other", other.strip())
+    reason = engine.guard.text("reason", reason)
+    keys = {phrase_key(name), phrase_key(other)}
+    alike = [each for each in await decisions_of(engine.store, scope) if set(each.keys) == keys and each.by == "user"]
+    if alike and alike[-1].same == same:
+        return (await engine.store.notes(scope, [alike[-1].note]))[alike[-1].note]
+    event = checked(decision_event(name, other, same))
+    (outcome,) = await engine.remember(scope, [event], "error", Ordinals())
+    note = await engine.deciding.decide(scope, head_of(event, outcome), name, other, same, reason)
+    engine.loop.wake()
+    return note
+
+
 async def update(memory: LocalMemory, id: str, *, scope: Scope | None = None, fields: Mapping[str, Any]) -> Note:
     engine, scope, id = await memory.locate(scope, id)
     note = await engine.editing.update(scope, id, fields)
+    if "expires_at" in fields:  # of an event all notes expire together
+        related = await engine.store.notes(scope, await engine.store.notes_of(scope, note.event_ids))
+        for other in related.values():
+            if other.event_ids == note.event_ids and other.expires_at != note.expires_at:
+                await engine.editing.update(scope, other.id, {"expires_at": note.expires_at})
     engine.loop.wake()
     return note
 
@@ -221,7 +267,8 @@ async def delete(
 async def delete_scope(memory: LocalMemory, *, scope: Scope | None = None) -> int:
     engine, scope = memory.use(scope)
     require_full_trust("deletes a scope")
-    deleted = await engine.store.drop_scope(scope)
+    async with engine.commits.announced(scope, DELETED):
+        deleted = await engine.store.drop_scope(scope)
     for pause in PURGE_PAUSES:
         await asyncio.sleep(pause)
         if await engine.store.purge():

@@ -21,6 +21,16 @@ from zettel.model.base import (
     storable,
     to_micros,
 )
+from zettel.model.entities import (
+    ENTITY_KINDS,
+    Entity,
+    EntityDetails,
+    EntityFact,
+    EntityKind,
+    EntityNeighbor,
+    EntityPage,
+    NamesMerged,
+)
 from zettel.model.events import Event, EventRecord, OnConflict, Remembered, Source, Status, event_text
 from zettel.model.hits import Hit, Page, Step, Why
 from zettel.model.index import NoteIndex, TermUse, TimeRange
@@ -29,7 +39,8 @@ from zettel.model.links import REPLACING, Conflict, Graph, Link, LinkKey, LinkTy
 from zettel.model.notes import EDITABLE, Kind, Note, NoteUse, Term, Trait, as_metadata_pairs, fields_with
 from zettel.model.queries import Example, Group, Queried, QueryResult
 from zettel.model.reports import Estimate, Evolved, ModelUse, Tuned
-from zettel.model.revisions import CallKind, Cause, CauseKind, Input, Revision
+from zettel.model.retention import Retention, Swept, Then
+from zettel.model.revisions import CallKind, Cause, CauseKind, Checkpoint, Input, Revision
 from zettel.model.scope import Scope
 from zettel.model.searches import LoggedHit, LoggedSearch, Outcome, Proved
 from zettel.model.speakers import IMPLIED_ROLES, ROLES, Role, implied_role, with_speaker
@@ -37,6 +48,7 @@ from zettel.model.usage import NoteUsage, SessionSize, Usage
 
 __all__ = [
     "EDITABLE",
+    "ENTITY_KINDS",
     "IMPLIED_ROLES",
     "MAX_CONTENT_BYTES",
     "MAX_DIGITS",
@@ -49,7 +61,14 @@ __all__ = [
     "CallKind",
     "Cause",
     "CauseKind",
+    "Checkpoint",
     "Conflict",
+    "Entity",
+    "EntityDetails",
+    "EntityFact",
+    "EntityKind",
+    "EntityNeighbor",
+    "EntityPage",
     "Estimate",
     "Event",
     "EventRecord",
@@ -73,6 +92,7 @@ __all__ = [
     "ModelUse",
     "Moment",
     "Name",
+    "NamesMerged",
     "Neighbor",
     "Note",
     "NoteIndex",
@@ -85,6 +105,7 @@ __all__ = [
     "Queried",
     "QueryResult",
     "Remembered",
+    "Retention",
     "Revision",
     "Role",
     "Scope",
@@ -92,9 +113,11 @@ __all__ = [
     "Source",
     "Status",
     "Step",
+    "Swept",
     "Term",
     "TermUse",
     "Text",
+    "Then",
     "TimeRange",
     "Trait",
     "Tuned",

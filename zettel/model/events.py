@@ -42,7 +42,8 @@ class Event(Spoken):
     conversation among people; a generic speaker such as "user" implies the role, and a role without a speaker becomes
     the speaker.
     ``occurred_at`` is the time of the event, or None if unknown; zettel never replaces None by the import time.
-    ``session`` groups events of one conversation. ``source`` may be given as a file name.
+    ``session`` groups events of one conversation. ``source`` may be given as a file name. From ``expires_at`` on no
+    search finds the event, and a job deletes or archives it (see ``Retention``); None keeps it.
     """
 
     content: Text = ""
@@ -57,6 +58,7 @@ class Event(Spoken):
     source: Annotated[Source | None, BeforeValidator(_as_source)] = None
     payload: JsonValue = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    expires_at: Moment | None = None
 
 
 def event_text(event: Event) -> str:

@@ -11,22 +11,28 @@ from zettel.model.scope import Scope
 class JobKind(str, Enum):
     """A kind of job, with its place in the queue.
 
-    ``priority``: higher runs first: 0 for jobs about single notes, -1 for purges, -2 for jobs about a whole scope, -3
-    for jobs about a whole store. ``order_free``: jobs of one scope may run in any order and in parallel, because each
-    reads only its own and earlier notes; other jobs build on the jobs before them. ``rewords``: a revision by this job
-    changes the wording of a note; revisions by other jobs do so only if they set a caption, context, keywords or tags.
+    ``priority``: higher runs first: 1 for expiry, 0 for jobs about single notes, -1 for purges, -2 for other jobs about
+    a scope, -3 for jobs about a whole store. ``order_free``: jobs of one scope may run in any order and in parallel,
+    because each reads only its own and earlier notes; other jobs build on the jobs before them. ``rewords``: a revision
+    by this job changes the wording of a note; revisions by other jobs do so only if they set a caption, context,
+    keywords or tags.
+    ``planned``: jobs run at a planned time, and nobody waits for them before it.
     """
 
     priority: int
     order_free: bool
     rewords: bool
+    planned: bool
 
-    def __new__(cls, value: str, priority: int = 0, order_free: bool = False, rewords: bool = False) -> JobKind:
+    def __new__(
+        cls, value: str, priority: int = 0, order_free: bool = False, rewords: bool = False, planned: bool = False
+    ) -> JobKind:
         kind = str.__new__(cls, value)
         kind._value_ = value
         kind.priority = priority
         kind.order_free = order_free
         kind.rewords = rewords
+        kind.planned = planned
         return kind
 
     def __str__(self) -> str:
@@ -42,6 +48,7 @@ class JobKind(str, Enum):
     TUNE = "tune", -2
     REEMBED = "reembed", -3
     PURGE = "purge", -1
+    EXPIRE = "expire", 1, False, False, True
 
 
 class JobState(str, Enum):

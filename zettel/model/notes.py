@@ -50,6 +50,9 @@ class Note(Spoken):
     SUPERSEDES links at each read. ``seq`` is the order of arrival in the scope, ``recorded_at`` the time of storing.
     ``version`` starts at 1 and grows by 1 with each revision.
 
+    Expiry: from ``expires_at`` on, searches and lists leave the note out, and a job deletes or archives it. A note that
+    zettel derived expires with the first of the notes behind it.
+
     State: searches and lists leave out ``archived`` notes unless the caller includes them. ``merged_into`` is the note
     that replaces a merged duplicate. ``faded`` is True if decay archived the note, and ``quarantined`` is the reason
     for a quarantine. ``importance``, ``confidence``, ``trust`` and ``ceiling`` are 0 (lowest) to 1.
@@ -79,6 +82,7 @@ class Note(Spoken):
     occurrences: tuple[Moment, ...] = ()
     valid_from: Annotated[Moment | None, Trait.EDITABLE] = None
     valid_to: Annotated[Moment | None, Trait.EDITABLE] = None
+    expires_at: Annotated[Moment | None, Trait.EDITABLE] = None
     metadata: Annotated[dict[str, JsonValue], Trait.EDITABLE] = Field(default_factory=dict)
     authored: tuple[str, ...] = ()
     archived: Annotated[bool, Trait.INDEXED] = False

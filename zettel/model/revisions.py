@@ -92,3 +92,16 @@ class Revision(Frozen):
     inputs: tuple[Input, ...] = ()
     live: bool = True
     principal: Name = ""
+
+
+class Checkpoint(Frozen):
+    """A shorter history of a note up to ``version``, with the same state, so that a long history is not read again.
+
+    ``revisions`` replace all up to ``version``, see ``zettel.core.checkpoints``. ``links`` and ``values`` (name, JSON)
+    are the decisions that a person reverted by then.
+    """
+
+    version: int
+    revisions: tuple[Revision, ...]
+    links: tuple[LinkKey, ...] = ()
+    values: tuple[tuple[str, str], ...] = ()

@@ -14,8 +14,10 @@ SESSION = "session"
 """A summary of a session by the reflect job."""
 LESSON = "lesson"
 """A lesson that the reflect job learned from outcomes."""
+ENTITY = "alias"
+"""A decision that two names are one entity, or two."""
 
-RESERVED_TAGS = frozenset({PINNED, PROFILE, THEME, SESSION, LESSON})
+RESERVED_TAGS = frozenset({PINNED, PROFILE, THEME, SESSION, LESSON, ENTITY})
 """A hashtag in a text, or a tag in a model's answer, never becomes one of these tags."""
 
 

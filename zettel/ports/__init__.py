@@ -7,7 +7,7 @@ file and register one entry point. For a store, ``zettel.testing.store_conforman
 from zettel.ports.annotator import Annotation, Annotator, Passage, TermStats
 from zettel.ports.embedder import Embedder, EmbedderInfo, QuestionEmbedder, is_slow
 from zettel.ports.runner import Runner
-from zettel.ports.scorer import AnsweringScorer, Reranker, Scorer, UtilityReranker
+from zettel.ports.scorer import AnsweringScorer, JointScorer, Reranker, Scorer, UtilityReranker
 from zettel.ports.settings import Settings
 from zettel.ports.store import (
     CypherStore,
@@ -31,6 +31,7 @@ __all__ = [
     "Embedder",
     "EmbedderInfo",
     "GraphStore",
+    "JointScorer",
     "LookupQuery",
     "LookupResult",
     "NearestNotes",

@@ -71,8 +71,14 @@ def passes(note: Note, filter: Filter) -> bool:
         and (filter.since is None or (time is not None and time >= filter.since))
         and (filter.until is None or (time is not None and time < filter.until))
         and set(filter.metadata) <= set(as_metadata_pairs(note.metadata))
+        and (filter.unexpired_at is None or note.archived or not expired(note, filter.unexpired_at))
         and (filter.where is None or matches(filter.where, note.metadata, note))
     )
+
+
+def expired(note: Note, moment: int) -> bool:
+    """Return True if the note expired by a moment, in microseconds."""
+    return note.expires_at is not None and to_micros(note.expires_at) <= moment
 
 
 def idf(df: NDArray[np.integer] | NDArray[np.floating], notes: int) -> NDArray[np.float64]:

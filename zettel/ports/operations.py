@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from zettel.model import (
+        Checkpoint,
         EventRecord,
         Job,
         Link,
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
         Note,
         NoteIndex,
         NoteUse,
+        Retention,
         Revision,
         Scope,
     )
@@ -43,7 +45,7 @@ class PutRevision:
 
     ``index`` is None if no searchable field changed. ``links`` is the complete new set of the note's decided links: the
     store ends the links that are missing from it and adds the new ones. ``bare`` is True if only the version changed,
-    as in revisions that only add links.
+    as in revisions that only add links. ``checkpoint`` replaces an earlier checkpoint of the note, see ``recent``.
     """
 
     revision: Revision
@@ -51,6 +53,7 @@ class PutRevision:
     index: NoteIndex | None
     links: tuple[Link, ...] | None
     bare: bool = False
+    checkpoint: Checkpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class EraseEvents:
 
 @dataclass(frozen=True, slots=True)
 class EraseRevisions:
-    """Destroy single revisions of a note. A PutRevision in the same batch sets the note's new state."""
+    """Destroy single revisions of a note, and its checkpoint. A PutRevision in the batch sets its new state."""
 
     note: str
     versions: tuple[int, ...]
@@ -207,6 +210,13 @@ class PutTombstones:
 
 
 @dataclass(frozen=True, slots=True)
+class PutRetention:
+    """Set the retention of the scope, or remove it (None). ``ScopeState`` contains it."""
+
+    retention: Retention | None
+
+
+@dataclass(frozen=True, slots=True)
 class EndRestore:
     """Complete a restore: this batch makes the scope visible to all readers, see ``Restore``.
 
@@ -219,7 +229,7 @@ class EndRestore:
 Op: TypeAlias = (
     PutEvent | PutNote | PutRevision | PutVector | PutMention | DropMentions | EraseNotes | EraseEvents
     | EraseRevisions | PutJob | FinishJob | PutAnswer | EraseAnswers | PutUse | PutFeedback | PutNoteUse | EraseSearches
-    | RestoreNote | RestoreLinks | PutTombstones | EndRestore
+    | RestoreNote | RestoreLinks | PutTombstones | PutRetention | EndRestore
 )  # fmt: skip
 
 
@@ -234,7 +244,8 @@ class Restore(NamedTuple):
     later batch expects the ``seq`` of the batch before. A later batch raises ``Conflict`` if the staging area is
     missing, and ``EndRestore`` does if another writer has written to the scope.
     The batches contain only PutEvent, RestoreNote, PutVector, RestoreLinks, PutMention, PutTombstones, PutNoteUse,
-    PutJob and EndRestore, in this order. Jobs are in the last batch, so that no worker claims them earlier.
+    PutJob, PutRetention and EndRestore, in this order. Jobs are in the last batch, so that no worker claims them
+    earlier.
     """
 
     secret: bytes

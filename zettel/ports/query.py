@@ -35,7 +35,8 @@ class Filter:
     An empty or None field sets no condition. ``kinds`` and ``tags`` match if any of them does, ``metadata`` if all of
     its ``key=value`` strings do, ``where`` by ``zettel.ports.conditions.matches``. ``since`` (included) and
     ``until`` (excluded) are microseconds of ``occurred_at``, and a note without a time fails both. ``source``
-    is the file that the event was imported from.
+    is the file that the event was imported from. With ``unexpired_at`` (microseconds), unarchived notes that expired by
+    then fail.
     """
 
     kinds: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Filter:
     metadata: tuple[str, ...] = ()
     where: Condition | None = None
     source: str | None = None
+    unexpired_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,15 @@ class Scorer(Protocol):
 
 
 @runtime_checkable
+class JointScorer(Protocol):
+    """Optional for a scorer: it scores several searches in one pass, each as ``score`` would but for rounding."""
+
+    def score_each(self, searches: Sequence[tuple[Question, Candidates]]) -> list[Scores]:
+        """Return the scores of the candidates of each search."""
+        ...
+
+
+@runtime_checkable
 class AnsweringScorer(Protocol):
     """Optional for a scorer: for a question about a current state, the search checks which notes answer it."""
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from zettel.model import (
+        Checkpoint,
         EventRecord,
         Job,
         JobKind,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         Note,
         NoteUse,
         Proved,
+        Retention,
         Revision,
         Scope,
         Term,
@@ -42,13 +44,16 @@ class ScopeState(NamedTuple):
     """A scope's last ``seq``, its secret for keyed hashes, and its latest times.
 
     The secret is created with the scope and destroyed with it. ``recorded_at`` and ``latest`` (the latest
-    ``occurred_at`` of its events) are microseconds; TIME_MIN means that there is none yet.
+    ``occurred_at`` of its events) are microseconds; TIME_MIN means that there is none yet. ``expires`` is the first
+    ``expires_at`` of its unarchived notes, TIME_MAX if none expires.
     """
 
     seq: int
     secret: bytes
     recorded_at: int
     latest: int
+    expires: int
+    retention: Retention | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +91,23 @@ class LookupResult:
 
 
 class NoteHistory(NamedTuple):
-    """A note's base (version 1) and all its revisions in ``seq`` order."""
+    """A note's base (version 1) and all its revisions in ``seq`` order.
+
+    With a ``checkpoint`` its revisions replace those up to its version.
+    """
 
     base: Note
     revisions: tuple[Revision, ...]
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def since(self) -> int:
+        """The version from which on the history is complete."""
+        return self.base.version if self.checkpoint is None else self.checkpoint.version
+
+    def then(self, revision: Revision) -> NoteHistory:
+        """Return the history after another revision."""
+        return self._replace(revisions=(*self.revisions, revision))
 
 
 class Written(NamedTuple):
@@ -185,6 +203,15 @@ class NoteStore(Protocol):
         """Return archived notes with ``seq`` below ``before``, newest first. Cheap if the scope has none."""
         ...
 
+    async def expired(
+        self, scope: Scope, until: int, after: tuple[int, int], limit: int, archived: bool = False
+    ) -> list[Note]:
+        """Return the unarchived (or the archived) notes with ``expires_at`` up to ``until``.
+
+        They are in the order of (``expires_at``, ``seq``), after the position ``after``; times are microseconds.
+        """
+        ...
+
     async def tally(self, scope: Scope, selection: Selection, by: Sequence[str]) -> list[Tally]:
         """Count the selected notes or events by the values of these ``TALLY_FIELDS``, in any order.
 
@@ -203,6 +230,14 @@ class NoteStore(Protocol):
 
     async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
         """Return the bases and revisions of notes by id; omits unknown ids."""
+        ...
+
+    async def recent(self, scope: Scope, ids: Sequence[str]) -> dict[str, NoteHistory]:
+        """Return histories that may begin with the checkpoint of the note, in a time that does not grow with them.
+
+        They have the same state and reverted decisions. The store reads the full history if a later revision undoes a
+        version before the checkpoint (``zettel.core.checkpoints.is_valid``), and a store without checkpoints always.
+        """
         ...
 
     async def citing(self, scope: Scope, notes: Sequence[str]) -> tuple[Revision, ...]:

@@ -147,6 +147,8 @@ LINKS: ResponseType[list[model.Link]] = _under("links", list[model.Link], "Links
 NEIGHBORS: ResponseType[list[model.Neighbor]] = _under("neighbors", list[model.Neighbor], "Neighbors")
 GRAPH: ResponseType[model.Graph] = ResponseType(lambda: model.Graph)
 TERMS: ResponseType[list[model.Term]] = _under("terms", list[model.Term], "Terms")
+ENTITIES: ResponseType[model.EntityPage] = ResponseType(lambda: model.EntityPage)
+ENTITY: ResponseType[model.EntityDetails] = ResponseType(lambda: model.EntityDetails)
 CONFLICTS: ResponseType[list[model.Conflict]] = _under("conflicts", list[model.Conflict], "Conflicts")
 
 EVOLVED: ResponseType[model.Evolved] = _Fields(lambda: model.Evolved)
@@ -158,6 +160,10 @@ STATS: ResponseType[dict[str, Any]] = ResponseType(lambda: Stats)
 USAGE: ResponseType[model.Usage] = ResponseType(lambda: model.Usage)
 SCOPES: ResponseType[list[model.Scope]] = _under("scopes", list[model.Scope], "Scopes")
 RIGHT: ResponseType[str] = _under("right", str, "KeyRight")
+RETENTION: ResponseType[model.Retention | None] = _under("retention", model.Retention | None, "ScopeRetention")
+RETENTION_SET: ResponseType[model.Retention] = ResponseType(lambda: model.Retention)
+REMOVED: ResponseType[bool] = _under("removed", bool, "Removed")
+SWEPT: ResponseType[model.Swept] = _Fields(lambda: model.Swept)
 EMBEDDED: ResponseType[int] = _under("embedded", int, "Embedded")
 PROBLEMS: ResponseType[list[str]] = _under("problems", list[str], "Problems")
 
@@ -238,6 +244,7 @@ STATUS: Mapping[type[ZettelError], int] = {
     errors.ModelUnavailable: 503,
     errors.BudgetSpent: 503,
     errors.EmbedderUnavailable: 503,
+    errors.AuditError: 503,
     errors.StoreBusy: 503,
     errors.StoreReadOnly: 503,
     errors.StoreUnreachable: 503,

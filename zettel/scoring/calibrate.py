@@ -46,17 +46,18 @@ _QUESTION_PLACES = [QUESTION_FEATURES.index(name) for name in _QUESTION_FEATURES
 
 def answer_features(table: FeatureTable, local: NDArray[np.float64], best: int) -> Floats:
     """Return the evidence that the note at ``best`` answers: (r,) local scores, r at least 1 -> (ANSWER_FEATURES,)."""
-    order = np.sort(np.delete(local, best))[::-1][:RIVALS]
-    ahead = min(float(local[best] - order.mean()), FAR_AHEAD) if len(order) else FAR_AHEAD
+    others = np.delete(local, best)
+    rivals = np.partition(others, len(others) - RIVALS)[-RIVALS:] if len(others) > RIVALS else others
+    ahead = min(float(local[best] - rivals.mean()), FAR_AHEAD) if len(rivals) else FAR_AHEAD
     perplexity = np.log(np.exp(local - local.max()).sum())
     rest = [ahead, perplexity, min(float(local[best]), HIGH), table.note("coverage").max()]
     return np.concatenate([table.notes[best, _NOTE_PLACES], table.question[_QUESTION_PLACES], rest]).astype(np.float32)
 
 
-def chance(networks: Networks, features: Floats) -> float:
-    """Return the probability of an answer, 0..1: (ANSWER_FEATURES,)."""
-    odds = float(networks.scores(networks.standardized(features[None]))[0])
-    return float(0.5 * (1.0 + np.tanh(0.5 * odds)))
+def chance(networks: Networks, features: Floats) -> Floats:
+    """Return the probabilities of an answer, 0..1: (n, ANSWER_FEATURES) -> (n,)."""
+    odds = networks.scores(networks.standardized(features))
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * odds)))
 
 
 def calibrate(order: NDArray[np.float64], chance: float, pool: Bools) -> Floats:

@@ -4,20 +4,25 @@ To add a feature, write a function of ``FeatureInputs``, list it with its name a
 (``zettel scorer fit``). Text is scored at four sizes: the note, all parts of its event, its window of neighbouring
 turns (1 or 3 on either side), and its session. Some features compare a note with the TOP best notes by text or by
 vector, which every store returns. Apart from that, features do not depend on which other notes are candidates.
+
+One pass computes the features of several searches, such as one question to several scopes. Statistics, weights and best
+notes are those of each search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from zettel.model import ROLES, TIME_MIN, Kind
-from zettel.ports.candidate_rules import idf, saturation
+from zettel.ports.candidate_rules import BM25_B, BM25_K1, idf
 from zettel.ports.query import Seed
+from zettel.scoring.joint import joined, starts_of
 from zettel.scoring.names import speakers_named
 from zettel.scoring.question_forms import FORMS, forms_of
 from zettel.text.tokens import tokenize
@@ -77,7 +82,9 @@ def normalized(weights: NDArray[np.floating]) -> Floats:
 
 def bm25(tf: NDArray[Any], length: NDArray[Any], usual: float, weights: Floats) -> Floats:
     """BM25 with ``weights`` in place of idf: (n, q) counts, (n,) lengths, (q,) -> (n,)."""
-    return np.asarray(np.einsum("nq,q->n", saturation(tf, length[:, None], usual), weights), np.float32)
+    norm = (BM25_K1 * (1.0 - BM25_B) + BM25_K1 * BM25_B / max(usual, 1.0) * length).astype(np.float32)
+    saturated = tf / (tf + norm[:, None])
+    return np.asarray(np.einsum("nq,q->n", saturated, (BM25_K1 + 1.0) * weights), np.float32)
 
 
 def coverage(tf: NDArray[Any], weights: Floats) -> Floats:
@@ -100,12 +107,13 @@ def window_rows(previous: Ints, following: Ints, rows: NDArray[np.intp], steps: 
 def window_sums(values: Floats, windows: Ints) -> Floats:
     """Sums over windows: (n, c), (w, r) rows or -1 -> (r, c)."""
     padded = np.concatenate([values, np.zeros((1, values.shape[1]), values.dtype)])  # row -1 adds nothing
-    return np.asarray(padded[windows].sum(axis=0))
+    return np.asarray(np.take(padded, windows, axis=0, mode="wrap").sum(axis=0))
 
 
 def window_best(values: Floats, windows: Ints) -> Floats:
     """Maxima over windows: (n,), (w, r) rows or -1 -> (r,)."""
-    return np.asarray(np.append(values, np.float32(-np.inf))[windows].max(axis=0), np.float32)
+    padded = np.append(values, np.float32(-np.inf))
+    return np.asarray(np.take(padded, windows, mode="wrap").max(axis=0), np.float32)
 
 
 def of_session(own: Floats, sessions: Floats, session: Ints) -> Floats:
@@ -118,7 +126,8 @@ def speaker_named(speaker: Ints, named: Sequence[float]) -> Floats:
     return np.array([*named, 0.0], np.float32)[speaker]
 
 
-def speaker_tokens(speaker_names: Sequence[str]) -> frozenset[str]:
+@lru_cache(maxsize=64)
+def speaker_tokens(speaker_names: tuple[str, ...]) -> frozenset[str]:
     """All tokens of the speakers' names."""
     return frozenset(token for name in speaker_names for token in tokenize(name))
 
@@ -132,10 +141,14 @@ def in_time(occurred_at: Ints, times: tuple[tuple[int, int], ...]) -> Floats:
 
 
 def event_best(values: Floats, event: Ints) -> Floats:
-    """Return for each row the best value among the rows of its event, numbered from 0: (n,), (n,) -> (n,)."""
-    best = np.full(int(event.max(initial=-1)) + 1, -np.inf, np.float32)
-    np.maximum.at(best, event, values)
-    return np.asarray(best[event], np.float32)
+    """Return for each row the best value among the rows of its event: (n,), (n,) -> (n,)."""
+    ordered = np.sort(event)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return np.asarray(values, np.float32)
+    _, number = np.unique(event, return_inverse=True)
+    best = np.full(int(number.max(initial=-1)) + 1, -np.inf, np.float32)
+    np.maximum.at(best, number, values)
+    return np.asarray(best[number], np.float32)
 
 
 def turn_beside(neighbour: Ints, event: Ints, rows: NDArray[np.intp]) -> Ints:
@@ -153,73 +166,123 @@ def turn_beside(neighbour: Ints, event: Ints, rows: NDArray[np.intp]) -> Ints:
     return beside
 
 
-def reciprocal_rank(values: Floats) -> Floats:
-    """Return 1 for the highest value, 1/2 at rank RANK_UNIT, 0 from rank TOP and for values up to 0: (r,) -> (r,).
+class TopValues:
+    """The TOP highest of some values, at least one: (r,). A value of a note is compared with them."""
 
-    Equal values have the same rank.
+    def __init__(self, values: Floats) -> None:
+        top = np.partition(values, len(values) - TOP)[-TOP:] if len(values) > TOP else values
+        self.ordered = np.sort(top)
+        self.highest = float(self.ordered[-1])
+        self.mean = float(top.mean())
+        self.deviation = float(top.std()) + LEAST_DEVIATION
+
+    def reciprocal_rank(self, values: Floats) -> Floats:
+        """Return 1 for the highest value, 1/2 at rank RANK_UNIT, 0 from rank TOP and for values up to 0: (r,) -> (r,).
+
+        Equal values have the same rank.
+        """
+        rank = len(self.ordered) - np.searchsorted(self.ordered, values, side="right")
+        is_ranked = (values >= self.ordered[0]) & (values > 0)
+        return np.where(is_ranked, np.float32(RANK_UNIT) / (np.float32(RANK_UNIT) + rank), 0.0).astype(np.float32)
+
+
+class TokenWeights:
+    """Weights of the query tokens of a search, lower for tokens that only name a time: (q,) each.
+
+    ``plain`` are BM25's usual weights, ``weights`` those of :func:`token_weights`. Both sum to 1 at most.
     """
-    rank = len(values) - np.searchsorted(np.sort(values), values, side="right")
-    share = RANK_UNIT / (RANK_UNIT + rank)
-    return np.where((rank < TOP) & (values > 0), share, 0.0).astype(np.float32)
 
-
-class TopValues(NamedTuple):
-    """The highest value among the rows, and mean and deviation of the TOP highest."""
-
-    highest: float
-    mean: float
-    deviation: float
-
-
-def top_values(values: Floats) -> TopValues:
-    """Return what to compare a note's value with: (r,), r at least 1."""
-    top = np.partition(values, len(values) - TOP)[-TOP:] if len(values) > TOP else values
-    return TopValues(float(top.max()), float(top.mean()), float(top.std()) + LEAST_DEVIATION)
+    def __init__(self, question: Question, candidates: Candidates) -> None:
+        stats = candidates.stats
+        time = np.where(question.time_tokens, np.float32(TIME_TOKEN), np.float32(1.0))
+        self.idf = idf(stats.df, stats.notes).astype(np.float32)
+        self.plain = normalized(self.idf * time)
+        self.weights = normalized(
+            time
+            * token_weights(self.idf, question.rarity, question.tokens, speaker_tokens(candidates.speaker_names))
+        )
+        self.rarity = question.rarity
+        self.mean_length = stats.tokens / max(stats.notes, 1)
 
 
 class FeatureInputs:
-    """A question and its candidates, with the intermediate values that several features use. r are ``rows``.
+    """Some searches, each with a possible hit, and the intermediate values that several features use.
 
-    ``plain`` are BM25's usual weights of the query tokens, ``weights`` those of :func:`token_weights`. Both are lower
-    for tokens that only name a time, and sum to 1 at most.
+    n are all candidates, end to end; r are ``rows``, the possible hits. A search has the rows between two of
+    ``starts``, and the possible hits between two of ``bounds``: (searches + 1,) each.
     """
 
-    def __init__(self, question: Question, candidates: Candidates, rows: NDArray[np.intp]) -> None:
-        self.question = question
-        self.candidates = c = candidates
-        self.rows = rows
-        self.window = window_rows(c.previous, c.next, rows, 3)  # (7, r)
-        time = np.where(question.time_tokens, np.float32(TIME_TOKEN), np.float32(1.0))
-        self.idf = idf(c.stats.df, c.stats.notes).astype(np.float32)
-        self.plain = normalized(self.idf * time)
-        self.weights = normalized(
-            time * token_weights(self.idf, question.rarity, question.tokens, speaker_tokens(c.speaker_names))
-        )
-        self.mean_length = c.stats.tokens / max(c.stats.notes, 1)
+    def __init__(self, searches: Sequence[tuple[Question, Candidates]]) -> None:
+        self.searches = searches
+        self.candidates = c = joined([candidates for _, candidates in searches])
+        self.starts = starts_of([len(candidates.ids) for _, candidates in searches])
+        self.rows = np.flatnonzero(c.pool)
+        self.bounds = np.searchsorted(self.rows, self.starts)
+        self.window = window_rows(c.previous, c.next, self.rows, 3)  # (7, r)
+        self.tokens = [TokenWeights(*search) for search in searches]
+        self.tf = c.tf[self.rows]
+        self.cosine = c.cosine[self.rows]
+        self.length = c.length[self.rows]
+
+    def of_each(self, bounds: Ints, values: Callable[[int, slice], Floats]) -> Floats:
+        """Return the values of each search, by its number and its rows, end to end."""
+        ends = bounds.tolist()
+        parts = [values(number, slice(start, end)) for number, (start, end) in enumerate(pairwise(ends))]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def weighted(self, tf: Floats, length: NDArray[Any], usual: float, bounds: Ints) -> Floats:
+        """BM25 with the weights of each search: (m, q), (m,), -> (m,)."""
+
+        def of(number: int, rows: slice) -> Floats:
+            weights = self.tokens[number].weights
+            return bm25(tf[rows, : len(weights)], length[rows], usual, weights)
+
+        return self.of_each(bounds, of)
+
+    @cached_property
+    def all_text(self) -> Floats:
+        """BM25 of every note, not only of ``rows``, with the scope's mean length, (n,)."""
+        c = self.candidates
+
+        def of(number: int, rows: slice) -> Floats:
+            plain, usual = self.tokens[number].plain, max(self.tokens[number].mean_length, 1.0)
+            return bm25(c.tf[rows, : len(plain)], c.length[rows], usual, plain)
+
+        return self.of_each(self.starts, of)
 
     @cached_property
     def text(self) -> Floats:
-        """BM25 of every note, not only of ``rows``, with the scope's mean length, (n,)."""
-        return bm25(self.candidates.tf, self.candidates.length, max(self.mean_length, 1.0), self.plain)
+        return self.all_text[self.rows]
 
     @cached_property
-    def top_text(self) -> TopValues:
-        return top_values(self.text[self.rows])
+    def top_text(self) -> list[TopValues]:
+        return [TopValues(self.text[start:end]) for start, end in pairwise(self.bounds.tolist())]
 
     @cached_property
-    def top_vector(self) -> TopValues:
-        return top_values(self.candidates.cosine[self.rows])
+    def top_vector(self) -> list[TopValues]:
+        return [TopValues(self.cosine[start:end]) for start, end in pairwise(self.bounds.tolist())]
 
-    @cached_property
-    def event(self) -> Ints:
-        """The number of each note's event, from 0, (n,)."""
-        return np.unique(self.candidates.event, return_inverse=True)[1]
+    def standardized(self, values: Floats, top: Sequence[TopValues]) -> Floats:
+        return self.of_each(self.bounds, lambda at, rows: (values[rows] - top[at].mean) / top[at].deviation)
+
+    def behind_best(self, values: Floats, top: Sequence[TopValues]) -> Floats:
+        return self.of_each(self.bounds, lambda at, rows: values[rows] - top[at].highest)
+
+    def ranked(self, values: Floats, top: Sequence[TopValues]) -> Floats:
+        return self.of_each(self.bounds, lambda at, rows: top[at].reciprocal_rank(values[rows]))
+
+    def of_event(self, values: Floats) -> Floats:
+        """Return the best value of each row's event: (n,) -> (r,)."""
+        event = self.candidates.event
+        return self.of_each(self.starts, lambda _, rows: event_best(values[rows], event[rows]))[self.rows]
 
     @cached_property
     def _columns(self) -> Floats:
         """Values to sum over windows: query tokens, cosine, length, and 1 to count the notes, (n, q + 3)."""
         c = self.candidates
-        return np.column_stack([c.tf, c.cosine, c.length, np.ones(len(c.cosine))]).astype(np.float32)
+        columns = np.ones((len(c.cosine), c.tf.shape[1] + 3), np.float32)
+        columns[:, :-3], columns[:, -3], columns[:, -2] = c.tf, c.cosine, c.length
+        return columns
 
     @cached_property
     def window_1(self) -> Floats:
@@ -241,38 +304,66 @@ class FeatureInputs:
 
     def text_of(self, window: Floats) -> Floats:
         """BM25 of the mean note of a window: (r, q + 3) -> (r,)."""
-        return bm25(window[:, :-3], window[:, -2] / window[:, -1], USUAL_LENGTH, self.weights)
+        return self.weighted(window[:, :-3], window[:, -2] / window[:, -1], USUAL_LENGTH, self.bounds)
 
+    @cached_property
     def text_alone(self) -> Floats:
         """BM25 with a fixed mean length, (r,)."""
-        return bm25(self.candidates.tf[self.rows], self.candidates.length[self.rows], USUAL_LENGTH, self.weights)
+        return self.weighted(self.tf, self.length, USUAL_LENGTH, self.bounds)
 
     def text_session(self) -> Floats:
         """BM25 of the session, or of the note itself outside a session: (r,)."""
         c = self.candidates
-        sessions = bm25(c.session_tf, c.session_length, USUAL_SESSION, self.weights)
-        return of_session(self.text_alone(), sessions, c.session[self.rows])
+        bounds = starts_of([len(candidates.session_length) for _, candidates in self.searches])
+        sessions = self.weighted(c.session_tf, c.session_length, USUAL_SESSION, bounds)
+        return of_session(self.text_alone, sessions, c.session[self.rows])
 
+    @cached_property
     def coverage(self) -> Floats:
-        return coverage(self.candidates.tf[self.rows], self.weights * self.question.rarity)
+        def of(number: int, rows: slice) -> Floats:
+            weights = self.tokens[number].weights * self.tokens[number].rarity
+            return coverage(self.tf[rows, : len(weights)], weights)
+
+        return self.of_each(self.bounds, of)
 
     def rarest(self) -> Floats:
         """Weight of the rarest query token in the note, relative to that of the rarest in the question: (r,)."""
-        share = self.idf / max(float(self.idf.max(initial=0.0)), 1e-9)
-        return np.asarray(((self.candidates.tf[self.rows] > 0) * share).max(axis=1, initial=0.0), np.float32)
+
+        def of(number: int, rows: slice) -> Floats:
+            weights = self.tokens[number].idf
+            share = weights / max(float(weights.max(initial=0.0)), 1e-9)
+            return np.asarray(((self.tf[rows, : len(weights)] > 0) * share).max(axis=1, initial=0.0), np.float32)
+
+        return self.of_each(self.bounds, of)
 
     @cached_property
     def speaker(self) -> Floats:
-        c = self.candidates
-        return speaker_named(c.speaker[self.rows], speakers_named(self.question, c.speaker_names))
+        speaker = self.candidates.speaker[self.rows]
 
-    def has_role(self, *roles: str) -> Bools:
-        """True for notes with one of the roles: (r,)."""
-        return np.isin(self.candidates.role[self.rows], [ROLES.index(role) for role in roles])
+        def of(number: int, rows: slice) -> Floats:
+            question, candidates = self.searches[number]
+            return speaker_named(speaker[rows], speakers_named(question, candidates.speaker_names))
 
-    def seeded(self, seed: Seed) -> Bools:
-        """True for notes from this source: (r,)."""
-        return np.asarray((self.candidates.seeds[self.rows] & seed) != 0)
+        return self.of_each(self.bounds, of)
+
+    def in_time(self) -> Floats:
+        occurred_at = self.candidates.occurred_at[self.rows]
+        return self.of_each(
+            self.bounds, lambda number, rows: in_time(occurred_at[rows], self.searches[number][0].times)
+        )
+
+    @cached_property
+    def role(self) -> Ints:
+        return self.candidates.role[self.rows]
+
+    @cached_property
+    def is_in_session(self) -> Bools:
+        return np.asarray(self.candidates.session[self.rows] >= 0)
+
+    @cached_property
+    def is_titled(self) -> Bools:
+        """True for notes with a title that the question names: (r,)."""
+        return np.asarray((self.candidates.seeds[self.rows] & Seed.TITLE.value) != 0)
 
     def has_named_term(self) -> Bools:
         """True for notes with a term that the question names: (r,)."""
@@ -285,7 +376,8 @@ class FeatureInputs:
         """True for a part of an event of several parts: (r,)."""
         c, rows = self.candidates, self.rows
         own = np.append(c.event, np.iinfo(np.int64).min)
-        return np.asarray((own[c.previous[rows]] == own[rows]) | (own[c.next[rows]] == own[rows]))
+        event = c.event[rows]
+        return np.asarray((own[c.previous[rows]] == event) | (own[c.next[rows]] == event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,45 +394,43 @@ def at(values: Floats, rows: Ints) -> Floats:
     return np.append(values, np.float32(0.0))[rows]
 
 
+_USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
 NOTE_FEATURES = (
-    NoteFeature("text", "text", lambda x: x.text[x.rows]),  # 0 .. 2.2, as all BM25 values here
-    NoteFeature("text_alone", "text", FeatureInputs.text_alone),
-    NoteFeature("coverage", "text", FeatureInputs.coverage),  # 0 .. 1
+    NoteFeature("text", "text", lambda x: x.text),  # 0 .. 2.2, as all BM25 values here
+    NoteFeature("text_alone", "text", lambda x: x.text_alone),
+    NoteFeature("coverage", "text", lambda x: x.coverage),  # 0 .. 1
     NoteFeature("rarest", "text", FeatureInputs.rarest),  # 0 .. 1
-    NoteFeature("text_standardized", "text", lambda x: (x.text[x.rows] - x.top_text.mean) / x.top_text.deviation),
-    NoteFeature("text_behind_best", "text", lambda x: x.text[x.rows] - x.top_text.highest),
-    NoteFeature("text_rank", "text", lambda x: reciprocal_rank(x.text[x.rows])),
-    NoteFeature("text_event", "text", lambda x: event_best(x.text, x.event)[x.rows]),
-    NoteFeature("title", "text", lambda x: x.seeded(Seed.TITLE)),
+    NoteFeature("text_standardized", "text", lambda x: x.standardized(x.text, x.top_text)),
+    NoteFeature("text_behind_best", "text", lambda x: x.behind_best(x.text, x.top_text)),
+    NoteFeature("text_rank", "text", lambda x: x.ranked(x.text, x.top_text)),
+    NoteFeature("text_event", "text", lambda x: x.of_event(x.all_text)),
+    NoteFeature("title", "text", lambda x: x.is_titled),
     NoteFeature("term", "text", FeatureInputs.has_named_term),
     NoteFeature("text_window_1", "windows", lambda x: x.text_of(x.window_1)),
     NoteFeature("text_window_3", "windows", lambda x: x.text_of(x.window_3)),
     NoteFeature("text_session", "windows", FeatureInputs.text_session),
-    NoteFeature("text_before", "windows", lambda x: at(x.text, x.turn_before)),
-    NoteFeature("text_after", "windows", lambda x: at(x.text, x.turn_after)),
-    NoteFeature("vector", "vector", lambda x: x.candidates.cosine[x.rows]),  # -1 .. 1
-    NoteFeature(
-        "vector_standardized", "vector",
-        lambda x: (x.candidates.cosine[x.rows] - x.top_vector.mean) / x.top_vector.deviation,
-    ),
-    NoteFeature("vector_behind_best", "vector", lambda x: x.candidates.cosine[x.rows] - x.top_vector.highest),
-    NoteFeature("vector_rank", "vector", lambda x: reciprocal_rank(x.candidates.cosine[x.rows])),
-    NoteFeature("vector_event", "vector", lambda x: event_best(x.candidates.cosine, x.event)[x.rows]),
+    NoteFeature("text_before", "windows", lambda x: at(x.all_text, x.turn_before)),
+    NoteFeature("text_after", "windows", lambda x: at(x.all_text, x.turn_after)),
+    NoteFeature("vector", "vector", lambda x: x.cosine),  # -1 .. 1
+    NoteFeature("vector_standardized", "vector", lambda x: x.standardized(x.cosine, x.top_vector)),
+    NoteFeature("vector_behind_best", "vector", lambda x: x.behind_best(x.cosine, x.top_vector)),
+    NoteFeature("vector_rank", "vector", lambda x: x.ranked(x.cosine, x.top_vector)),
+    NoteFeature("vector_event", "vector", lambda x: x.of_event(x.candidates.cosine)),
     NoteFeature("vector_window_1", "windows", lambda x: x.window_1[:, -3] / x.window_1[:, -1]),
     NoteFeature("vector_window_3", "windows", lambda x: x.window_3[:, -3] / x.window_3[:, -1]),
     NoteFeature("vector_best_3", "windows", lambda x: window_best(x.candidates.cosine, x.window)),
     NoteFeature("vector_before", "windows", lambda x: at(x.candidates.cosine, x.turn_before)),
     NoteFeature("vector_after", "windows", lambda x: at(x.candidates.cosine, x.turn_after)),
-    NoteFeature("user", "role", lambda x: x.has_role("user")),
-    NoteFeature("assistant", "role", lambda x: x.has_role("assistant")),
-    NoteFeature("other_role", "role", lambda x: x.has_role("system", "tool", "document")),
-    NoteFeature("length", "length", lambda x: np.log1p(np.minimum(x.candidates.length[x.rows], SHORT_NOTE))),
+    NoteFeature("user", "role", lambda x: x.role == _USER),
+    NoteFeature("assistant", "role", lambda x: x.role == _ASSISTANT),
+    NoteFeature("other_role", "role", lambda x: (x.role >= 0) & (x.role != _USER) & (x.role != _ASSISTANT)),
+    NoteFeature("length", "length", lambda x: np.log1p(np.minimum(x.length, SHORT_NOTE))),
     NoteFeature("has_other_parts", "length", FeatureInputs.has_other_parts),
     NoteFeature("speaker", "speaker", lambda x: x.speaker),  # 0 .. 1
-    NoteFeature("time", "time", lambda x: in_time(x.candidates.occurred_at[x.rows], x.question.times)),
+    NoteFeature("time", "time", FeatureInputs.in_time),
     NoteFeature("question", "form", lambda x: x.candidates.is_question[x.rows]),
     NoteFeature("fact", "form", lambda x: x.candidates.kind[x.rows] == _SEMANTIC),
-    NoteFeature("in_session", "form", lambda x: x.candidates.session[x.rows] >= 0),
+    NoteFeature("in_session", "form", lambda x: x.is_in_session),
     NoteFeature("has_turn_before", "form", lambda x: x.turn_before >= 0),
     NoteFeature("has_turn_after", "form", lambda x: x.turn_after >= 0),
 )
@@ -375,31 +465,42 @@ FEATURE_NAMES = (*NOTE_NAMES, *(f"question: {name}" for name in QUESTION_FEATURE
 """Names of the inputs of the local score."""
 
 
-def feature_table(question: Question, candidates: Candidates, rows: NDArray[np.intp]) -> FeatureTable:
-    """Return the features of ``rows``, at least one, and of the question."""
-    inputs = FeatureInputs(question, candidates, rows)
-    notes = np.column_stack([feature.values(inputs) for feature in NOTE_FEATURES])
-    return FeatureTable(notes.astype(np.float32), question_features(inputs))
+def feature_table(question: Question, candidates: Candidates) -> FeatureTable:
+    """Return the features of the possible hits, at least one, and of the question."""
+    inputs = FeatureInputs([(question, candidates)])
+    return FeatureTable(note_features(inputs), question_features(inputs)[0])
+
+
+def note_features(x: FeatureInputs) -> Floats:
+    """Return the features of the possible hits of all searches, (r, NOTE_FEATURES)."""
+    values = np.empty((len(NOTE_FEATURES), len(x.rows)), np.float32)
+    for place, feature in enumerate(NOTE_FEATURES):
+        values[place] = feature.values(x)
+    return np.asarray(values.T)
 
 
 def question_features(x: FeatureInputs) -> Floats:
-    """Return the features of the question and its scope, (QUESTION_FEATURES,)."""
-    c = x.candidates
+    """Return the features of each question and its scope, (searches, QUESTION_FEATURES)."""
     return np.array(
-        [
-            *forms_of(x.question.text),
-            x.question.many,
-            x.question.time_only,
-            np.log1p(len(x.question.tokens)),
-            x.speaker.max(),
-            bool(x.question.times),
-            x.seeded(Seed.TITLE).any(),
-            x.top_text.highest,
-            x.top_vector.highest,
-            (c.role[x.rows] >= 0).mean() > 0.5,
-            (c.session[x.rows] >= 0).mean(),
-            np.log1p(x.mean_length),
-            np.log1p(c.stats.notes),
-        ],
+        [_question_features(x, number, slice(*bounds)) for number, bounds in enumerate(pairwise(x.bounds.tolist()))],
         np.float32,
     )
+
+
+def _question_features(x: FeatureInputs, number: int, rows: slice) -> list[float]:
+    question, candidates = x.searches[number]
+    return [
+        *forms_of(question.text),
+        question.many,
+        question.time_only,
+        np.log1p(len(question.tokens)),
+        x.speaker[rows].max(),
+        bool(question.times),
+        x.is_titled[rows].any(),
+        x.top_text[number].highest,
+        x.top_vector[number].highest,
+        (x.role[rows] >= 0).mean() > 0.5,
+        x.is_in_session[rows].mean(),
+        np.log1p(x.tokens[number].mean_length),
+        np.log1p(candidates.stats.notes),
+    ]

@@ -8,6 +8,7 @@ their softmax is a distribution over notes.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
@@ -18,9 +19,19 @@ from zettel.ports.candidate_rules import RARE_TERM_DF, best
 from zettel.ports.query import Scores, Seed
 from zettel.scoring.answering import ANSWER_DEPTH
 from zettel.scoring.calibrate import answer_features, calibrate, chance
-from zettel.scoring.features import NOTE_FEATURES, NOTE_NAMES, AblationGroup, FeatureTable, feature_table
+from zettel.scoring.features import (
+    NOTE_FEATURES,
+    NOTE_NAMES,
+    QUESTION_FEATURES,
+    AblationGroup,
+    FeatureInputs,
+    FeatureTable,
+    note_features,
+    question_features,
+)
+from zettel.scoring.joint import starts_of
 from zettel.scoring.names import similar_terms, unknown_names
-from zettel.scoring.networks import ScoreModels, shipped_models
+from zettel.scoring.networks import ScoreModels, shipped_models, standardized
 from zettel.scoring.newest import newest_first
 from zettel.scoring.ranking import LIFT, outdated
 from zettel.scoring.walk import NO_STEPS, Walk, graph_of, walk
@@ -30,7 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from zettel.ports.query import Candidates, Floats, Question
+    from zettel.ports.query import Candidates, Floats, Ints, Question
 
 STARTERS = 50
 """Notes of highest local score from which the walk starts."""
@@ -57,15 +68,41 @@ OUTDATED = 0.5
 
 
 class _Scored(NamedTuple):
-    """The intermediate values of a scoring: rows are the r possible hits, all else is over all n candidates."""
+    """The intermediate values of one pass over the searches: rows are the r possible hits, n are all candidates."""
 
+    searches: Sequence[tuple[Question, Candidates]]
+    starts: Ints  # (searches + 1,) of the rows of each search among n
+    bounds: Ints  # (searches + 1,) of the rows of each search among r
+    terms: Ints  # (searches + 1,) of the terms of each search among the nodes of the walk
     rows: NDArray[np.intp]  # (r,)
-    table: FeatureTable
-    inputs: Floats  # (r, FEATURE_NAMES), standardised
+    notes: Floats  # (r, NOTE_FEATURES)
+    questions: Floats  # (searches, QUESTION_FEATURES)
+    inputs: Floats  # (r, NOTE_FEATURES), standardised
     local: NDArray[np.float64]  # (r,)
     walked: Walk
     share: NDArray[np.float64]  # (n,)
     order: NDArray[np.float64]  # (n,)
+
+    def table(self, number: int) -> FeatureTable:
+        """Return the features of a search."""
+        return FeatureTable(self.notes[self.within(number)], self.questions[number])
+
+    def within(self, number: int) -> slice:
+        """Return the possible hits of a search among all of them."""
+        return slice(int(self.bounds[number]), int(self.bounds[number + 1]))
+
+    def span(self, number: int) -> slice:
+        """Return the candidates of a search among all of them."""
+        return slice(int(self.starts[number]), int(self.starts[number + 1]))
+
+    def sender(self, number: int, node: int) -> int:
+        """Return :meth:`Walk.sender` in the numbers of one search: its rows, then its terms."""
+        start, term = int(self.starts[number]), int(self.terms[number])
+        rows = int(self.starts[number + 1]) - start
+        sender = self.walked.sender(node + start if node < rows else node - rows + term)
+        if sender < 0:
+            return -1
+        return sender - start if sender < int(self.starts[-1]) else sender - term + rows
 
 
 class FusionScorer:
@@ -79,73 +116,102 @@ class FusionScorer:
             raise InvalidInput(f"unknown group: {', '.join(sorted(unknown))}; use {', '.join(get_args(AblationGroup))}")
         self.without = without
         self.models = models or shipped_models()
+        self._local = self.models.local.stacked(len(QUESTION_FEATURES))
         self.answer_depth = 0 if "statements" in without else ANSWER_DEPTH
 
     def score(self, question: Question, candidates: Candidates) -> Scores:
         """Score the candidates: (n,) each; ``score`` ranks them."""
-        n = len(candidates.ids)
+        return self.score_each([(question, candidates)])[0]
+
+    def score_each(self, searches: Sequence[tuple[Question, Candidates]]) -> list[Scores]:
+        """Return :meth:`score` of each search, computed in one pass. Scores differ by rounding alone."""
+        places = [place for place, (_, candidates) in enumerate(searches) if candidates.pool.any()]
+        results = [_no_scores(len(candidates.ids)) for _, candidates in searches]
+        if not places:
+            return results
+        scored = self._scored([searches[place] for place in places])
+        chances = chance(self.models.calibration, np.stack([_evidence(scored, at) for at in range(len(places))]))
+        n = int(scored.starts[-1])
         features = np.zeros((n, len(NOTE_NAMES)), np.float32)
-        if not candidates.pool.any():
-            zeros = np.zeros(n, np.float32)
-            return Scores(zeros, zeros, zeros, features, NOTE_NAMES, lambda _: -1, lambda _: {})
-        scored = self._scored(question, candidates)
-        features[scored.rows] = scored.table.notes
-        order = newest_first(scored.order, candidates) if question.present else scored.order
-        order = prefer_replacements(order, candidates, question.valid_at)
-        return Scores(
-            score=calibrate(order, chance(self.models.calibration, _evidence(scored)), candidates.pool),
-            local_score=scatter(scored.local, scored.rows, n).astype(np.float32),
-            graph_score=scored.share.astype(np.float32),
-            features=features,
-            feature_names=NOTE_NAMES,
-            sender=scored.walked.sender,
-            explanation=lambda row: self._explanation(scored, row),
-        )
+        features[scored.rows] = scored.notes
+        local, share = scatter(scored.local, scored.rows, n).astype(np.float32), scored.share.astype(np.float32)
+        for at, place in enumerate(places):
+            question, candidates = searches[place]
+            span = scored.span(at)
+            order = scored.order[span]
+            order = newest_first(order, candidates) if question.present else order
+            order = prefer_replacements(order, candidates, question.valid_at)
+            results[place] = Scores(
+                score=calibrate(order, float(chances[at]), candidates.pool),
+                local_score=local[span],
+                graph_score=share[span],
+                features=features[span],
+                feature_names=NOTE_NAMES,
+                sender=partial(scored.sender, at),
+                explanation=partial(self._explanation, scored, at),
+            )
+        return results
 
     def evidence(self, question: Question, candidates: Candidates) -> Floats | None:
         """Return the inputs of the calibration, (ANSWER_FEATURES,); None without a possible hit."""
-        return _evidence(self._scored(question, candidates)) if candidates.pool.any() else None
+        return _evidence(self._scored([(question, candidates)]), 0) if candidates.pool.any() else None
 
-    def _scored(self, question: Question, candidates: Candidates) -> _Scored:
-        n, rows = len(candidates.ids), np.flatnonzero(candidates.pool)
-        table = feature_table(question, candidates, rows)
-        inputs = self.models.local.standardized(table.values)
+    def _scored(self, searches: Sequence[tuple[Question, Candidates]]) -> _Scored:
+        x = FeatureInputs(searches)
+        notes, questions = note_features(x), question_features(x)
+        count, mean, scale = len(NOTE_NAMES), self.models.local.mean, self.models.local.scale
+        inputs = standardized(notes, mean[:count], scale[:count])
         for group in self.without & GROUPS.keys():
             inputs[:, list(GROUPS[group])] = 0.0  # the mean
-        local = self.models.local.scores(inputs)
-        if question.time_only:
-            local = time_first(local, table.note("time"))
-        walked = self._walk(question, local, table.note("coverage"), candidates, rows)
-        share = walked.share[:n] / max(float(walked.share[:n].sum()), 1e-12)
+        local = self._local.scores(inputs, standardized(questions, mean[count:], scale[count:]), x.bounds)
+        for number, (question, _) in enumerate(searches):
+            if question.time_only:
+                span = slice(*x.bounds[number : number + 2])
+                local[span] = time_first(local[span], notes[span, NOTE_NAMES.index("time")])
+        n, starts = len(x.candidates.ids), x.starts
+        terms = n + starts_of([len(candidates.term_df) for _, candidates in searches])
+        walked = self._walk(x, local, notes[:, NOTE_NAMES.index("coverage")], terms)
+        total = np.maximum(np.add.reduceat(walked.share[:n], starts[:-1]), 1e-12)
+        share = walked.share[:n] / np.repeat(total, np.diff(starts))
         order = share.copy()
-        order[rows] += TAIL * np.exp(local - local.max())
-        return _Scored(rows, table, inputs, local, walked, share, order)
+        highest = np.repeat(np.maximum.reduceat(local, x.bounds[:-1]), np.diff(x.bounds))
+        order[x.rows] += TAIL * np.exp(local - highest)
+        return _Scored(
+            searches, starts, x.bounds, terms, x.rows, notes, questions, inputs, local, walked, share, order
+        )  # fmt: skip
 
-    def _explanation(self, scored: _Scored, row: int) -> dict[str, float]:
+    def _explanation(self, scored: _Scored, number: int, row: int) -> dict[str, float]:
         """Return what each group of features, and the situation, contributes to a local score; the sum is the score."""
-        place = int(np.searchsorted(scored.rows, row))
-        values = self.models.local.contributions(scored.inputs[place], GROUPS)
+        place = int(np.searchsorted(scored.rows, row + scored.starts[number]))
+        networks, count = self.models.local, len(NOTE_NAMES)
+        question = standardized(scored.questions[number], networks.mean[count:], networks.scale[count:])
+        values = networks.contributions(np.concatenate([scored.inputs[place], question]), GROUPS)
         return {**values, "situation": float(scored.local[place]) - sum(values.values())}
 
-    def _walk(
-        self,
-        question: Question,
-        local: NDArray[np.float64],
-        coverage: Floats,
-        candidates: Candidates,
-        rows: NDArray[np.intp],
-    ) -> Walk:
-        """Return the walk, or its restart vector if the walk is left out."""
-        terms = "terms" not in self.without
-        named = named_terms(question, candidates) if terms else np.zeros(len(candidates.term_df), np.float32)
-        restart = restart_vector(local, coverage, candidates, rows, named)
-        graph = NO_STEPS._replace(nodes=len(restart)) if "walk" in self.without else graph_of(candidates, terms=terms)
-        return walk(graph, restart)
+    def _walk(self, x: FeatureInputs, local: NDArray[np.float64], coverage: Floats, terms: Ints) -> Walk:
+        """Return the walk, or its restart vector if the walk is left out. ``terms`` are the nodes of each search."""
+        has_terms = "terms" not in self.without
+        start = np.zeros(int(terms[-1]))
+        for number, (question, candidates) in enumerate(x.searches):
+            named = named_terms(question, candidates) if has_terms else np.zeros(len(candidates.term_df), np.float32)
+            span, first = slice(*x.bounds[number : number + 2].tolist()), int(x.starts[number])
+            restart = restart_vector(local[span], coverage[span], candidates, x.rows[span] - first, named)
+            rows = len(candidates.ids)
+            start[first : first + rows], start[terms[number] : terms[number + 1]] = restart[:rows], restart[rows:]
+        without = "walk" in self.without
+        return walk(NO_STEPS._replace(nodes=len(start)) if without else graph_of(x.candidates, terms=has_terms), start)
 
 
-def _evidence(scored: _Scored) -> Floats:
-    best_row = int(np.argmax(scored.order[scored.rows]))  # of equals the first, which is the older
-    return answer_features(scored.table, scored.local, best_row)
+def _no_scores(n: int) -> Scores:
+    zeros = np.zeros(n, np.float32)
+    features = np.zeros((n, len(NOTE_NAMES)), np.float32)
+    return Scores(zeros, zeros, zeros, features, NOTE_NAMES, lambda _: -1, lambda _: {})
+
+
+def _evidence(scored: _Scored, number: int) -> Floats:
+    within = scored.within(number)
+    best_row = int(np.argmax(scored.order[scored.rows[within]]))  # of equals the first, which is the older
+    return answer_features(scored.table(number), scored.local[within], best_row)
 
 
 def named_terms(question: Question, candidates: Candidates) -> Floats:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import factorial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,6 +33,8 @@ SHIPPED = Path(__file__).parent / "weights"
 LOCAL, CALIBRATION = "local.safetensors", "calibration.safetensors"
 """Files of the local score, and of the chance that the best note answers."""
 FORMAT = "zettel-networks/1"
+ROWS_AT_ONCE = 128
+"""Rows whose hidden units are computed together: they stay in the processor's cache and in memory of the process."""
 LIMIT = 4.0
 """Standardised features are cut to ±LIMIT, so that an unusual memory gives no extreme score."""
 
@@ -69,6 +71,17 @@ class Networks(NamedTuple):
         hidden = np.maximum(hidden @ self.second + self.second_bias[:, None], 0.0)
         each = np.einsum("mnh,mh->nm", hidden, self.last) + inputs @ self.linear.T + self.bias
         return np.asarray(each.mean(axis=1), np.float64)
+
+    def stacked(self, question_features: int) -> StackedNetworks:
+        """Return the same score for inputs whose last ``question_features`` columns belong to the question."""
+        notes, (m, f, h) = len(self.names) - question_features, self.first.shape
+        first = self.first.transpose(1, 0, 2).reshape(f, m * h)
+        linear = self.linear.mean(axis=0)
+        return StackedNetworks(
+            np.ascontiguousarray(first[:notes]), first[notes:], self.first_bias.reshape(-1), self.second,
+            self.second_bias[:, None], self.last[:, :, None] / m, linear[:notes], linear[notes:],
+            float(self.bias.mean()),
+        )  # fmt: skip
 
     def contributions(self, inputs: Floats, groups: Mapping[str, Sequence[int]]) -> dict[str, float]:
         """Return the Shapley value of each group of columns for one standardised row, (f,).
@@ -118,6 +131,45 @@ class Networks(NamedTuple):
                 return cls(names=tuple(json.loads(metadata["names"])), **arrays)
         except (OSError, SafetensorError, KeyError, ValueError) as error:
             raise ScorerError(f"{path} does not contain a score: {error}") from error
+
+
+class StackedNetworks(NamedTuple):
+    """The networks as a few products of matrices: n features of a note and g of its question, which its notes share."""
+
+    first_note: Floats  # (n, m h)
+    first_question: Floats  # (g, m h)
+    first_bias: Floats  # (m h,)
+    second: Floats  # (m, h, h)
+    second_bias: Floats  # (m, 1, h)
+    last: Floats  # (m, h, 1), divided by m
+    linear_note: Floats  # (n,)
+    linear_question: Floats  # (g,)
+    bias: float
+
+    def scores(self, notes: Floats, questions: Floats, bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return scores in log-odds: (r, n) and (s, g) standardised -> (r,). Rows of a question are between two bounds.
+
+        They are those of :meth:`Networks.scores`, but for rounding.
+        """
+        score = np.empty(len(notes))
+        shared = questions @ self.first_question + self.first_bias
+        alone = questions @ self.linear_question + self.bias
+        for number, (start, end) in enumerate(pairwise(bounds.tolist())):
+            for first in range(start, end, ROWS_AT_ONCE):
+                rows = slice(first, min(first + ROWS_AT_ONCE, end))
+                score[rows] = self._scores(notes[rows], shared[number]) + alone[number]
+        return score
+
+    def _scores(self, notes: Floats, shared: Floats) -> Floats:
+        hidden = notes @ self.first_note
+        hidden += shared
+        np.maximum(hidden, 0.0, out=hidden)
+        m, h, _ = self.second.shape
+        deeper = hidden.reshape(-1, m, h).transpose(1, 0, 2) @ self.second  # (m, r, h)
+        deeper += self.second_bias
+        np.maximum(deeper, 0.0, out=deeper)
+        score: Floats = (deeper @ self.last).sum(axis=0)[:, 0] + notes @ self.linear_note
+        return score
 
 
 class ScoreModels(NamedTuple):

@@ -18,9 +18,14 @@ MOST_CHARACTERS = 1_000
 """Characters of a question whose form counts. A longer text is a pasted document."""
 
 
-def forms_of(text: str) -> list[bool]:
+def forms_of(text: str) -> tuple[bool, ...]:
     """Return for each of FORMS whether a question has it."""
-    return [pattern.search(text[:MOST_CHARACTERS]) is not None for pattern in _patterns()]
+    return _forms_of(text[:MOST_CHARACTERS])
+
+
+@lru_cache(maxsize=256)
+def _forms_of(text: str) -> tuple[bool, ...]:
+    return tuple(pattern.search(text) is not None for pattern in _patterns())
 
 
 @lru_cache(maxsize=1)

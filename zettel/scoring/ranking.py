@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -46,6 +47,14 @@ def rank(scores: Scores, candidates: Candidates, k: int, excluded: Bools | None 
     order = rows[np.lexsort((*newest, -scores.score[rows]))]
     _, first = np.unique(candidates.event[order], return_index=True)
     return [int(row) for row in order[np.sort(first)][:k]]
+
+
+def with_rows_of(scores: Scores, others: Scores, rows: Sequence[int]) -> Scores:
+    """Return a copy of the scores in which these rows have the values of other scores of the same candidates."""
+    copies = {name: getattr(scores, name).copy() for name in ("score", "local_score", "graph_score", "features")}
+    for name, values in copies.items():
+        values[rows] = getattr(others, name)[rows]
+    return replace(scores, **copies)
 
 
 def outdated(candidates: Candidates, today: int | None) -> Bools:

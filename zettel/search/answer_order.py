@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zettel.link.fact_changes import replaced_part
 from zettel.model import LinkType
+from zettel.model.base import to_micros
 from zettel.scoring.answering import AnswerOrder, order_answers
 from zettel.scoring.first_person import Verdict
 from zettel.scoring.ranking import outdated
-from zettel.search.asked_fact import CERTAIN, asked_fact, stating
+from zettel.search.asked_fact import CERTAIN, AskedFact, asked_fact, stated_fact, stating
 from zettel.search.updated import newer_first
+from zettel.text.tokens import tokenize
 
 if TYPE_CHECKING:
     from zettel.model import Note
@@ -52,9 +55,13 @@ def reorder_by_answer(
     old = replaced(candidates, examined, question.valid_at)
     weaker = {place for place, row in enumerate(examined) if row in outvoted}
     answers: AnswerOrder | None = order_answers(question.text, texts, candidates.speaker_names, old, weaker)
-    asked = asked_fact(question.text)
-    first = [] if asked is None else [place for place in stating(asked, texts) if place not in weaker]
-    first.sort(key=lambda place: place in old)  # an outdated note may still be right about something else
+    asked = asked_fact(question.text, bool(question.times))
+    first: list[int] = []
+    if asked is not None:
+        newer = {place: [at for at, row in enumerate(examined) if row in updated.get(examined[place], ())]
+                 for place in range(len(examined))}  # fmt: skip
+        former = old | _replaced_facts(asked, texts, newer)
+        first = [place for place in _answering(asked, texts, former, question) if place not in weaker]
     if answers is None and not first:
         return rows, score, {}
     places, verdicts = answers or AnswerOrder(list(range(len(texts))), [Verdict.UNSURE] * len(texts))
@@ -63,6 +70,33 @@ def reorder_by_answer(
     changed[moved[: len(first)]] = np.maximum(changed[moved[: len(first)]], CERTAIN)
     judged = {row: 1.0 if place in first else float(verdicts[place]) for place, row in enumerate(examined)}
     return moved + rows[len(examined) :], changed, judged
+
+
+def _replaced_facts(asked: AskedFact, notes: Sequence[Note], newer: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """Return the places of notes of which a newer one replaced the fact that is asked for, each with that one's."""
+    replacements = {}
+    for place, others in newer.items():
+        fact = stated_fact(asked, notes[place]) if others else None
+        for other in others if fact else ():
+            part = set(tokenize(replaced_part(notes[place], notes[other])))
+            # "my wife Ana" in passing is not a statement that a move replaces
+            if fact is not None and fact.attribute == asked.attribute and set(tokenize(fact.value.text)) <= part:
+                replacements[place] = other
+    return replacements
+
+
+def _answering(asked: AskedFact, notes: Sequence[Note], old: Mapping[int, int], question: Question) -> list[int]:
+    """Return the places of the notes that answer a question for a fact by stating it at the time it asks for."""
+    stated = stating(asked, notes)
+    if asked.when == "now":
+        # "I moved from Leeds to Bristol" answers in place of "I live in Leeds", even if its own words state no home.
+        current = [old.get(place, place) for place in stated]
+        return list(dict.fromkeys(sorted(current, key=lambda place: place in old)))
+    if asked.when == "before":
+        return [place for rank, place in enumerate(stated) if rank or place in old]
+    end = max(end for _, end in question.times)
+    begun = [place for place in stated if (start := notes[place].valid_from) and to_micros(start) <= end]
+    return begun[:1]
 
 
 def _in_order(score: Floats, rows: Sequence[int]) -> Floats:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from zettel.text.facts import Fact, Owner, belongings, expanded, facts, owner_of
 from zettel.text.frames import asking_languages
@@ -27,8 +27,10 @@ ROLE = "role"
 """The attribute of who somebody is to a person: a boss, a wife, a dentist."""
 USER = "user"
 """Whom "I" in a question means: the speaker of notes with this role."""
+OPENERS = "and|so|but|please|hey|hi|ok|okay|well|then|also|by the way"
+"""Words that may open a question without a part in it."""
 _LEAD = re.compile(
-    r"^(?:(?:and|so|but|please|hey|hi|ok|okay|well|then|also|by the way|(?:can you |could you |)(?:tell|remind) me"
+    rf"^(?:(?:{OPENERS}|(?:can you |could you |)(?:tell|remind) me"
     r"|do you (?:know|remember))\b[\s,:]*)+",
     re.IGNORECASE,
 )
@@ -39,25 +41,66 @@ _PRESENT = re.compile(
     re.IGNORECASE,
 )
 """Words that do not change which fact a question asks for."""
+_FORMER = re.compile(
+    r"\b(?:before(?: that| then)?|previously|formerly|earlier|in the past)$|\b(?:old|former|previous|last|ex)\b(?=\s\w)"
+    r"|\buse[d]? to\b",
+    re.IGNORECASE,
+)
+"""Words that ask for the state before the present one."""
+_WHO_WAS = re.compile(r"who (?:was|were)\b", re.IGNORECASE)
+_DATE = re.compile(r"\s(?:back\s)?(?:in|on|during|around|by|as of|at)\s.+$", re.IGNORECASE)
+"""The end of a question that names a time."""
+_PRESENT_FORMS = (
+    (r"\bdid\b", "do"), (r"\bwas i\b", "am i"), (r"\bwas\b", "is"), (r"\bwere\b", "are"), (r"\bhad\b", "have"),
+)  # fmt: skip
+"""Past forms, with those in which patterns of questions are written."""
+When: TypeAlias = Literal["now", "before", "then"]
 
 
 class AskedFact(NamedTuple):
-    """The fact that a question asks for: whose it is, its attribute, and the tokens of the thing, such as {"boss"}."""
+    """The fact that a question asks for: whose it is, its attribute, and the tokens of the thing, such as {"boss"}.
+
+    ``when``: the present state, the one before it, or that of a time which the question names.
+    """
 
     owner: Owner
     attribute: str
     thing: frozenset[str]
+    when: When = "now"
 
 
 @lru_cache(maxsize=1024)
-def asked_fact(text: str) -> AskedFact | None:
+def asked_fact(text: str, is_dated: bool = False) -> AskedFact | None:
     """Return the fact about the user that a question asks for, None if it asks for anything else.
+
+    ``is_dated``: whether the question names a time.
 
     >>> asked_fact("Where does my wife work?").attribute
     'work'
+    >>> asked_fact("Where did I live before?").when
+    'before'
     """
     if len(text) > MAX_CHARS:
         return None
+    if (asked := _asked(text)) is not None:
+        return asked
+    bare = text.rstrip(" ?.!")
+    if _FORMER.search(bare) or _WHO_WAS.match(bare):
+        asked = _asked(_in_present(_FORMER.sub("", bare)))
+        return asked and asked._replace(when="before")
+    if is_dated and (date := _DATE.search(bare)):
+        asked = _asked(_in_present(bare[: date.start()]))
+        return asked and asked._replace(when="then")
+    return None
+
+
+def _in_present(question: str) -> str:
+    for past, present in _PRESENT_FORMS:
+        question = re.sub(past, present, question, flags=re.IGNORECASE)
+    return " ".join(question.split())
+
+
+def _asked(text: str) -> AskedFact | None:
     for own in asking_languages():
         question = _bare(expanded(text.replace("\u2019", "'").strip(), own))
         for attribute, pattern in own.asks:
@@ -78,12 +121,16 @@ def stating(asked: AskedFact, notes: Sequence[Note]) -> list[int]:
     """
     found: dict[int, Fact] = {}
     for place, note in enumerate(notes):
-        stated = next((fact for fact in facts(note) if _states(asked, fact, note)), None) or _named(asked, note)
-        if stated is not None:
+        if (stated := stated_fact(asked, note)) is not None:
             found[place] = stated
     if all(fact.exclusive == "never" for fact in found.values()):
         return list(found)
     return sorted(found, key=lambda place: (-_time(notes[place]), place))
+
+
+def stated_fact(asked: AskedFact, note: Note) -> Fact | None:
+    """Return the fact that is asked for as a note states it, or its end."""
+    return next((fact for fact in facts(note) if _states(asked, fact, note)), None) or _named(asked, note)
 
 
 def _states(asked: AskedFact, fact: Fact, note: Note) -> bool:

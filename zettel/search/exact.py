@@ -61,7 +61,7 @@ def grouping_of(group_by: Any, zone: tzinfo, order: str | None, limit: int) -> G
         if field not in FIELDS:
             raise InvalidInput(f"group_by={field!r} is not a field: use {', '.join(FIELDS)}")
     if by and set(by) >= _LABELS:
-        raise InvalidInput("group_by takes tag or term, not both: ask twice")
+        raise InvalidInput("group_by takes tag or term, not both: run two queries")
     orders = GROUP_ORDERS if by else ITEM_ORDERS
     order = order or ("-count" if by else "time")
     if not isinstance(order, str) or order.removeprefix("-") not in orders:

@@ -30,6 +30,8 @@ OPENING_SHARE = 1 / 3
 """Largest share of the tokens for the opening."""
 BEST_SHARE = 2 / 3
 """Largest share of the tokens for a best hit that is too long. The other hits may be nearly as good."""
+FILLER_SHARE = 0.2
+"""A hit with a smaller share of the score of one that did not fit is left out, too: it would look like the answer."""
 ASKED_CHARS = 120
 """Longest question before its answer."""
 SPEAKER_CHARS = 60
@@ -73,9 +75,9 @@ def pack(
 ) -> str:
     """The ``hits`` (best first) that fit into ``max_tokens``: facts first, then messages under a heading for each day.
 
-    A hit that does not fit is replaced by its passage, or else skipped; the best hit is shortened further. The first
-    lines of ``opening`` that fit its share come first. ``questions`` are the notes that hits answer, by id. A line with
-    the question precedes its answer if it fits and the question is not in the text itself.
+    A hit that does not fit is replaced by its passage, or else skipped, as are much worse hits after it; the best hit
+    is shortened further. The first lines of ``opening`` that fit its share come first. ``questions`` are the notes that
+    hits answer, by id. A line with the question precedes its answer if it fits and the question is not in the text.
 
     Of hits of a speaker with the same wording only the first is packed, with the days of the others. Left out are facts
     whose messages are packed, hits that repeat a line of ``opening``, and with ``omit_flagged`` those with flags.
@@ -101,7 +103,10 @@ def _pack(hits: Sequence[Hit], max_tokens: int, questions: Mapping[str, Note]) -
         most = min(most, most_quoted - 1) if best.quoted else most
         statements[:1] = _shortened(best, most)
     entries: list[_Entry] = []
+    skipped = 0.0  # the best score of a hit that does not fit
     for statement in statements:
+        if statement.hit.score < FILLER_SHARE * skipped:
+            continue
         for entry in _forms(statement, questions):
             others = [other for other in entries if not other.is_in([entry])]
             if entry.is_in(others):
@@ -112,6 +117,8 @@ def _pack(hits: Sequence[Hit], max_tokens: int, questions: Mapping[str, Note]) -
             if estimate_tokens(_render([*others, entry])) <= max_tokens:
                 entries = [*others, entry]
                 break
+        else:
+            skipped = skipped if statement.quoted else max(skipped, statement.hit.score)
     if not entries:
         return cut(_render([_entry((statements or [best])[0])]), max_tokens)
     events = {entry.event for entry in entries}

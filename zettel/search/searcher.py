@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio.to_thread
@@ -17,13 +18,15 @@ from zettel.core.fold import fold
 from zettel.core.identity import new_id
 from zettel.core.pacing import paced
 from zettel.core.paging import archived_pages
-from zettel.core.search_log import PendingSearch, SearchLogBuffer
+from zettel.core.present import present_micros
+from zettel.core.retention import unexpired
+from zettel.core.search_log import FoundNote, PendingSearch, SearchLogBuffer
 from zettel.core.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
 from zettel.link.fact_changes import REASON
-from zettel.model import TIME_MAX, TIME_MIN, Hit, Kind, LinkType, Note, NoteUse, Scope, Step, from_micros, to_micros
-from zettel.ports import AnsweringScorer, GraphStore, Reranker, Scorer
-from zettel.ports.candidate_rules import passes
+from zettel.model import TIME_MAX, Hit, Kind, LinkType, Note, NoteUse, Scope, Step, from_micros, to_micros
+from zettel.ports import AnsweringScorer, GraphStore, JointScorer, Reranker, Scorer
+from zettel.ports.candidate_rules import expired, passes
 from zettel.ports.query import Candidates, Query, Question, SearchRequest, Seed
 from zettel.scoring.answering import parse_state_question
 from zettel.scoring.ranking import Ranked, outdated, rank
@@ -35,6 +38,7 @@ from zettel.search.decayed import DecayedNotes, RestoreDecayed
 from zettel.search.disputed import disputes, doubted, is_outvoted, votes_on, weighed
 from zettel.search.explain import explain
 from zettel.search.near_ties import PLACES, decided, near_ties, priority
+from zettel.search.no_answers import answers_nothing, may_answer_nothing, ranked_last
 from zettel.search.overview import (
     choose,
     insights_first,
@@ -58,6 +62,9 @@ if TYPE_CHECKING:
     from zettel.ports.language_model import AskFactory
     from zettel.ports.query import Floats, Scores
 
+SCORED_TOGETHER = 16
+"""Searches scored in one pass: more would leave the processor's cache, and keep the event loop busy for longer."""
+
 
 class _Found(NamedTuple):
     """The ranking of a request, and the notes of its rows by id."""
@@ -71,6 +78,25 @@ class _Found(NamedTuple):
         row = next(row for row in self.ranked.rows if self.ranked.candidates.ids[row] == id)
         features: Floats = self.ranked.scores.features[row]
         return features
+
+
+class _Search(NamedTuple):
+    """A request in a scope, and how many of its best notes rerankers read."""
+
+    scope: Scope
+    request: SearchRequest
+    reads: int
+
+
+class _ScopeSearch:
+    """The requests in a scope, as searches for notes and, for abstract questions, for insights."""
+
+    def __init__(self, scope: Scope, stages: Sequence[Reranker], requests: Sequence[SearchRequest]) -> None:
+        self.scope, self.stages, self.requests = scope, stages, requests
+        reads = max((stage.reads for stage in stages), default=0)
+        self.abstract = [place for place, request in enumerate(requests) if is_abstract(request)]
+        self.notes = [_Search(scope, notes_request(request), reads) for request in requests]
+        self.insights = [_Search(scope, insights_request(requests[place]), 0) for place in self.abstract]
 
 
 class Searcher:
@@ -96,26 +122,81 @@ class Searcher:
         requests: Sequence[SearchRequest],
         scorer: Scorer,
         stages: Sequence[Reranker] = (),
-        vectors: Mapping[str, Floats] | None = None,
     ) -> list[list[Hit]]:
-        """The best ``k`` notes for each request, best first, and only the best part of an event.
+        """Return :meth:`search_scopes` of one scope."""
+        vectors = await self.embed([request.text for request in requests])
+        (results,) = await self.search_scopes([(scope, stages)], requests, scorer, vectors)
+        return results
 
-        ``vectors`` are those of the questions, from :meth:`embed`, for a search in several scopes.
+    async def search_scopes(
+        self,
+        places: Sequence[tuple[Scope, Sequence[Reranker]]],
+        requests: Sequence[SearchRequest],
+        scorer: Scorer,
+        vectors: Mapping[str, Floats],
+    ) -> list[list[list[Hit]]]:
+        """Return for each scope and request the best ``k`` notes, best first, and only the best part of an event.
+
+        ``vectors`` are those of the questions, from :meth:`embed`. The scorer scores all candidates in one pass, with
+        the statistics of each scope.
 
         An abstract question gets insights first (:mod:`zettel.search.overview`).
-        Each of the ``stages`` reorders the best notes of the order before it. Raises ``InvalidQuestion`` for an empty
-        question, ``ScorerError`` for invalid values from a reranker.
+        Each of a scope's rerankers reorders the best notes of the order before it. Raises ``InvalidQuestion`` for an
+        empty question, ``ScorerError`` for invalid values from a reranker.
         """
-        vectors = await self.embed([request.text for request in requests]) if vectors is None else vectors
         if not requests:
-            return []
-        abstract = [place for place, request in enumerate(requests) if is_abstract(request)]
-        found = await self._found(scope, list(map(notes_request, requests)), scorer, stages, vectors)
-        on_insights = [insights_request(requests[place]) for place in abstract]
-        insights = await self._found(scope, on_insights, scorer, (), vectors)
-        by_place = dict(zip(abstract, insights, strict=True))
+            return [[] for _ in places]
+        states = await bounded_gather([partial(self._store.state, scope) for scope, _ in places])
+        searches = [
+            _ScopeSearch(scope, stages, [
+                replace(request, filter=unexpired(request.filter, state, request.known_at)) for request in requests
+            ])
+            for (scope, stages), state in zip(places, states, strict=True)
+        ]  # fmt: skip
+        latest = [state.latest for state in states]
+        ranked = await self._ranked([search.notes for search in searches], latest, scorer, vectors)
+        insights = await self._ranked([search.insights for search in searches], latest, scorer, vectors)
+        return await bounded_gather([
+            partial(self._results, *each, scorer) for each in zip(searches, ranked, insights, strict=True)
+        ])  # fmt: skip
+
+    async def _ranked(
+        self,
+        searches: Sequence[Sequence[_Search]],
+        latest: Sequence[int],
+        scorer: Scorer,
+        vectors: Mapping[str, Floats],
+    ) -> list[list[Ranked]]:
+        """Return the rankings of the searches of each scope; ``latest`` are the times of the scopes' last events."""
+        every = [(search, time) for of_scope, time in zip(searches, latest, strict=True) for search in of_scope]
+        if not every:
+            return [[] for _ in searches]
+        # In a thread: the first question in a script that needs a dictionary takes a second.
+        questions = await anyio.to_thread.run_sync(_parsed, every, vectors)
+        space = await self._vectors.space()
+        asked = [(search, question) for (search, _), question in zip(every, questions, strict=True)]
+        candidates = await bounded_gather([partial(self._candidates, space.id, *each) for each in asked])
+        pairs = list(zip(questions, candidates, strict=True))
+        scores = await _scores(scorer, pairs)
+        ranked = iter(
+            await bounded_gather([
+                partial(self._rank, *each, scorer)
+                for each in zip((search for search, _ in every), questions, candidates, scores, strict=True)
+            ])
+        )
+        return [list(islice(ranked, len(of_scope))) for of_scope in searches]
+
+    async def _results(
+        self, search: _ScopeSearch, ranked: Sequence[Ranked], insights: Sequence[Ranked], scorer: Scorer
+    ) -> list[list[Hit]]:
+        """Return the hits of each request in a scope."""
+        scope = search.scope
+        found = await self._found(scope, search.notes, ranked, scorer, search.stages)
+        by_place = dict(
+            zip(search.abstract, await self._found(scope, search.insights, insights, scorer, ()), strict=True)
+        )
         results = []
-        async for place, request in paced(enumerate(requests)):
+        async for place, request in paced(enumerate(search.requests)):
             pairs = [(hit, found[place]) for hit in self._hits(found[place])]
             if place in by_place:
                 pairs = await self._with_insights(scope, request, pairs, by_place[place])
@@ -130,29 +211,34 @@ class Searcher:
     async def _found(
         self,
         scope: Scope,
-        requests: Sequence[SearchRequest],
+        searches: Sequence[_Search],
+        ranked: Sequence[Ranked],
         scorer: Scorer,
         stages: Sequence[Reranker],
-        vectors: Mapping[str, Floats],
     ) -> list[_Found]:
-        """The ranking of each request, and the notes of its rows."""
-        if not requests:
+        """Return the final ranking of each request, and the notes of its rows."""
+        if not searches:
             return []
-        questions = await self._parse(scope, requests, vectors)
-        space = await self._vectors.space()
-        reads = max((stage.reads for stage in stages), default=0)
-        pairs = list(zip(requests, questions, strict=True))
-        ranked = await bounded_gather([partial(self._rank, scope, space.id, *pair, scorer, reads) for pair in pairs])
+        requests, reads = [search.request for search in searches], searches[0].reads
         notes = await self._notes(scope, requests, ranked)
         rows = zip(requests, ranked, notes, strict=True)
         ranked = [_reordered(*row, scorer, reads) async for row in paced(rows)]
         triples = list(zip(requests, ranked, notes, strict=True))
+        before = ranked
+        answering = [await self._answering(scope, *row, scorer, reads) for row in triples]
+        triples = [(request, *each[:2]) for request, each in zip(requests, answering, strict=True)]
         screened = [await self._screened(scope, *row, scorer, reads) for row in triples]
-        ranked, notes = [ranking for ranking, _, _ in screened], [by_id for _, by_id, _ in screened]
+        ranked = [ranking for ranking, _, _ in screened]
+        notes = [{**known, **by_id} for (_, known, _), (_, by_id, _) in zip(answering, screened, strict=True)]
+        space = await self._vectors.space()
         for stage in stages:
             ranked = await self._reranking.reranked(scope, space, stage, requests, ranked, notes)
         late = [doubtful for _, _, doubtful in screened]
         ranked = [each if more is None else merged(each, more) for each, more in zip(ranked, late, strict=True)]
+        ranked = [
+            ranked_last(each, former, silent, request.min_score or 0.0) if silent else each
+            for request, each, former, (_, _, silent) in zip(requests, ranked, before, answering, strict=True)
+        ]
         return [_Found(*row) for row in zip(requests, ranked, notes, strict=True)]
 
     async def _with_insights(
@@ -165,9 +251,8 @@ class Searcher:
         least = request.min_score or 0.0
         return [(hit, origin[hit.note.id]) for hit in insights_first(chosen, notes) if hit.score >= least]
 
-    async def _rank(
-        self, scope: Scope, space: int, request: SearchRequest, question: Question, scorer: Scorer, reads: int
-    ) -> Ranked:
+    async def _candidates(self, space: int, search: _Search, question: Question) -> Candidates:
+        scope, request = search.scope, search.request
         candidates = await self._store.candidates(
             Query(
                 scope=scope,
@@ -182,19 +267,12 @@ class Searcher:
             )
         )
         candidates = await self._with_archive(scope, request, question, candidates)
-        candidates = candidates if names_insights(request) else without_insights(candidates)
-        return await self._rank_rows(scope, request, question, candidates, scorer, reads)
+        return candidates if names_insights(request) else without_insights(candidates)
 
-    async def _rank_rows(
-        self,
-        scope: Scope,
-        request: SearchRequest,
-        question: Question,
-        candidates: Candidates,
-        scorer: Scorer,
-        reads: int,
+    async def _rank(
+        self, search: _Search, question: Question, candidates: Candidates, scores: Scores, scorer: Scorer
     ) -> Ranked:
-        scores = scorer.score(question, candidates)
+        scope, request, reads = search
         confidences: Mapping[int, float] = {}
         witnesses: Mapping[int, tuple[int, int]] = {}
         if pairs := disputes(candidates, question.today):
@@ -246,7 +324,8 @@ class Searcher:
         if not named:
             return candidates
         archive = ArchiveCandidates(question, request, self._vectors.embedder)
-        await archive.add([note for note in named if passes(note, request.filter)])
+        now = present_micros()
+        await archive.add([note for note in named if passes(note, request.filter) and not expired(note, now)])
         return archive.joined(candidates)
 
     async def _archived_then(self, scope: Scope, page: Sequence[Note], known_at: datetime) -> list[Note]:
@@ -257,6 +336,33 @@ class Searcher:
             for note in page
             if note.id in then and then[note.id].archived
         ]
+
+    async def _answering(
+        self,
+        scope: Scope,
+        request: SearchRequest,
+        ranked: Ranked,
+        notes: Mapping[str, Note],
+        scorer: Scorer,
+        reads: int,
+    ) -> tuple[Ranked, Mapping[str, Note], list[int]]:
+        """The ranking without notes that cannot answer, all notes of both, and the rows of these notes."""
+        candidates = ranked.candidates
+        possible = candidates.pool & may_answer_nothing(candidates)
+
+        def silent(rows: Iterable[int]) -> list[int]:
+            known = (row for row in rows if possible[row] and candidates.ids[row] in notes)
+            return [row for row in known if answers_nothing(notes[candidates.ids[row]], request.text)]
+
+        if not silent(ranked.rows[: max(request.k, reads)]):
+            return ranked, notes, []
+        every = [int(row) for row in np.flatnonzero(possible)]
+        (more,) = await self._notes(scope, [request], [ranked._replace(rows=every)])
+        notes = {**notes, **more}
+        late = silent(every)
+        again = await self._ranked_without(scope, request, ranked, late, scorer, reads)
+        (found,) = await self._notes(scope, [request], [again])
+        return _reordered(request, again, found, scorer, reads), {**notes, **found}, late
 
     async def _screened(
         self,
@@ -287,9 +393,11 @@ class Searcher:
         excluded, late = list(filter(is_excluded, pool)), list(filter(is_late, pool))
         without = ranked
         if excluded:
-            ranked = without = await self._ranked_without(scope, request, ranked, excluded, notes, scorer, reads)
+            ranked = await self._ranked_without(scope, request, ranked, excluded, scorer, reads)
+            ranked = without = _reordered(request, ranked, notes, scorer, reads)
         if late:
-            without = await self._ranked_without(scope, request, ranked, late, notes, scorer, reads)
+            without = await self._ranked_without(scope, request, ranked, late, scorer, reads)
+            without = _reordered(request, without, notes, scorer, reads)
         full = [row for row in without.rows if is_trusted(notes[ids[row]])]
         if not late or not fits_any(ranked.question, ranked.candidates, full, without.scores.score):
             return ranked, notes, None
@@ -302,16 +410,15 @@ class Searcher:
         request: SearchRequest,
         ranked: Ranked,
         rows: Sequence[int],
-        notes: Mapping[str, Note],
         scorer: Scorer,
         reads: int,
     ) -> Ranked:
-        """The ranking as if these rows were no candidates."""
+        """The ranking as if these rows were no candidates, before :func:`_reordered`."""
         pool = ranked.candidates.pool.copy()
         pool[rows] = False
         candidates = replace(ranked.candidates, pool=pool)
-        again = await self._rank_rows(scope, request, ranked.question, candidates, scorer, reads)
-        return _reordered(request, again, notes, scorer, reads)
+        scores = scorer.score(ranked.question, candidates)
+        return await self._rank(_Search(scope, request, reads), ranked.question, candidates, scores, scorer)
 
     async def _decided(
         self,
@@ -365,7 +472,7 @@ class Searcher:
         """Notes in the state known at ``known_at`` (None: now), without deleted ones."""
         upto = None if known_at is None else to_micros(known_at)
         histories = await self._store.histories(scope, ids)
-        return {id: fold(base, revisions, upto)[0] for id, (base, revisions) in histories.items()}
+        return {id: fold(history.base, history.revisions, upto)[0] for id, history in histories.items()}
 
     def _hits(self, found: _Found) -> list[Hit]:
         """The hits, without notes deleted since the ranking."""
@@ -405,7 +512,8 @@ class Searcher:
         features = np.stack([found.features_of(hit.note.id) for hit, found in pairs])
         ranked = pairs[0][1].ranked
         names = ranked.scores.feature_names
-        self.log.add(PendingSearch(scope, search, request.text, now, ranked.scorer, hits, features, names))
+        notes = [FoundNote(hit.note.id, hit.note.version, hit.score) for hit in hits]
+        self.log.add(PendingSearch(scope, search, request.text, now, ranked.scorer, notes, features, names))
         return hits
 
     async def _with_late_turns(self, scope: Scope, request: SearchRequest, hits: list[Hit]) -> list[Hit]:
@@ -447,7 +555,8 @@ class Searcher:
         if not ids:
             return {}
         current = await self._store.notes(scope, ids)
-        ids = [id for id in ids if id in current and not current[id].archived]
+        now = present_micros()
+        ids = [id for id in ids if id in current and not (current[id].archived or expired(current[id], now))]
         notes = current if known_at is None else await self._known_then(scope, ids, known_at)
         return {id: notes[id] for id in ids if id in notes}
 
@@ -470,19 +579,19 @@ class Searcher:
         rows = await embed_questions(self._vectors.embedder, unique) if unique else ()
         return dict(zip(unique, rows, strict=True))
 
-    async def _parse(
-        self, scope: Scope, requests: Sequence[SearchRequest], vectors: Mapping[str, Floats]
-    ) -> list[Question]:
-        latest = TIME_MIN
-        if any(request.now is None and request.as_of is None for request in requests):
-            latest = (await self._store.state(scope)).latest
-        # In a thread: the first question in a script that needs a dictionary takes a second.
-        return await anyio.to_thread.run_sync(_parsed, requests, vectors, latest)
+
+async def _scores(scorer: Scorer, searches: Sequence[tuple[Question, Candidates]]) -> list[Scores]:
+    """Return the scores of each search, up to SCORED_TOGETHER in one pass if the scorer can."""
+    if not isinstance(scorer, JointScorer):
+        return [scorer.score(*search) async for search in paced(searches)]
+    groups = [searches[start : start + SCORED_TOGETHER] for start in range(0, len(searches), SCORED_TOGETHER)]
+    return [scores async for group in paced(groups) for scores in scorer.score_each(group)]
 
 
-def _parsed(requests: Sequence[SearchRequest], vectors: Mapping[str, Floats], latest: int) -> list[Question]:
+def _parsed(searches: Sequence[tuple[_Search, int]], vectors: Mapping[str, Floats]) -> list[Question]:
+    """Parse the questions, each with the time of the last event of its scope."""
     questions = []
-    for request in requests:
+    for (_, request, _), latest in searches:
         vector = vectors[request.text]
         row, today = vector if vector.any() else None, request.now or request.as_of
         if today is not None:
@@ -502,7 +611,8 @@ def _depth(question: Question, scorer: Scorer, updated: Mapping[int, Sequence[in
 def _answer_depth(question: Question, scorer: Scorer) -> int:
     """Notes to examine for answers; 0 unless the question asks for a fact or a current state."""
     most = scorer.answer_depth if isinstance(scorer, AnsweringScorer) else 0
-    return most if most and (asked_fact(question.text) or parse_state_question(question.text)) else 0
+    is_asked = asked_fact(question.text, bool(question.times)) or parse_state_question(question.text)
+    return most if most and is_asked else 0
 
 
 def _reordered(

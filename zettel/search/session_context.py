@@ -14,8 +14,10 @@ from datetime import time
 from typing import NamedTuple
 
 from zettel.core.authority import is_on_probation
+from zettel.core.present import present_micros
 from zettel.llm.prompt_lines import clip
 from zettel.model import EventRecord, Kind, Note, event_text
+from zettel.ports.candidate_rules import expired
 from zettel.search.pack import SPEAKER_CHARS, WARNING, cut, estimate_tokens
 from zettel.text.extraction import is_question, sentences
 from zettel.text.facts import states_fact
@@ -49,15 +51,16 @@ class Turn(NamedTuple):
 
 
 def turns_of(events: Sequence[EventRecord], notes: Collection[Note]) -> list[Turn]:
-    """Return the events with a note that is neither archived nor quarantined, in order.
+    """Return the events with a note that is neither archived, quarantined nor expired, in order.
 
     Merged notes count: the note that replaces them contains their events. Texts of tools, of untrusted writers and
     those that look like instructions are not quoted in summaries.
     """
+    now = present_micros()
     visible = {
         event: note
         for note in notes
-        if note.kind is Kind.EPISODIC and not note.archived and note.quarantined is None
+        if note.kind is Kind.EPISODIC and not note.archived and note.quarantined is None and not expired(note, now)
         for event in note.event_ids
     }
     return [

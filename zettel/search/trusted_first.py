@@ -11,7 +11,6 @@ document is doubtful, too, if it repeats the question.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.core.authority import is_on_probation, is_trusted, trust
-from zettel.scoring.ranking import Ranked, outdated
+from zettel.scoring.ranking import Ranked, outdated, with_rows_of
 from zettel.text.tokens import clean, words
 
 if TYPE_CHECKING:
@@ -82,15 +81,13 @@ def merged(ranked: Ranked, doubtful: Ranked) -> Ranked:
 
     Scores are lowered where a note now ranks after one of lower score.
     """
-    late, own = doubtful.rows, ranked.scores
-    arrays = {name: getattr(own, name).copy() for name in ("score", "local_score", "graph_score", "features")}
-    for name, values in arrays.items():
-        values[late] = getattr(doubtful.scores, name)[late]
-    score = arrays["score"]
+    late = doubtful.rows
+    scores = with_rows_of(ranked.scores, doubtful.scores, late)
+    score = scores.score
     rest = sorted([*ranked.rows[AHEAD:], *late], key=lambda row: -float(score[row]))
     rows = [*ranked.rows[:AHEAD], *rest]
     score[rows] = np.minimum.accumulate(score[rows])
-    return ranked._replace(rows=rows, scores=replace(own, **arrays))
+    return ranked._replace(rows=rows, scores=scores)
 
 
 @lru_cache(maxsize=16)

@@ -10,14 +10,14 @@ from fastapi import Depends, Request, Response
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import require_name
+from zettel.core.scope_patterns import ANY, PARTS, is_in
 from zettel.errors import InvalidInput, PermissionDenied
 from zettel.model import MAX_NAME, Scope
 from zettel.remote.routes import COMPOSED, DELETE_EVENTS, KEY_RIGHT, OF_PRINCIPALS, ROUTES, Right
 from zettel.remote.wire import ResponseType
-from zettel.server.keys import ANY, Key, is_in
+from zettel.server.keys import Key
 
 T = TypeVar("T")
-PARTS = ("tenant", "user", "agent")
 PARAMETERS = [
     {
         "name": part, "in": "query", "required": False, "description": "A part of the scope; empty if left out.",
@@ -58,6 +58,11 @@ class Access(NamedTuple):
         """Raise ``PermissionDenied`` unless the key opens all of these scopes for reading."""
         for scope in scopes:
             scope_of(self.key, scope, "read")
+
+    def require_admin(self, action: str) -> None:
+        """Raise ``PermissionDenied`` for a key without the right admin."""
+        if self.right != "admin":
+            raise PermissionDenied(f"{action} needs a key with the right admin: this key has the right {self.right}")
 
     def require_all(self, action: str) -> None:
         """Raise ``PermissionDenied`` for a key that is bound to scopes."""

@@ -18,7 +18,10 @@ from starlette.exceptions import HTTPException
 
 from zettel.async_memory import AsyncMemory
 from zettel.errors import BadRequest, InvalidInput, NotFound, PermissionDenied, ScorerError, ServerError, ZettelError
+from zettel.local.audit_log import AuditLog
+from zettel.local.auditing import MISSING_ID
 from zettel.remote.wire import ErrorBody, error_body, status_of
+from zettel.server import proxy as chat_proxy
 from zettel.server import routes_events, routes_files, routes_maintenance, routes_notes, routes_search
 from zettel.server.access import PARAMETERS
 from zettel.server.endpoints import other_routes
@@ -26,6 +29,7 @@ from zettel.server.gate import Gate, error_headers
 from zettel.server.keys import Keys
 from zettel.server.limits import UNPACKED, Limits
 from zettel.server.logs import Metrics
+from zettel.server.proxy import Proxy
 from zettel.server.public_paths import INDEX, PAGE, is_guarded, page_files
 from zettel.version import VERSION
 
@@ -38,23 +42,33 @@ PAGE_HEADERS = {
     "Cache-Control": "no-cache",
 }
 """The page loads nothing from other sites and sends nothing to them: it shows untrusted text of notes."""
-MISSING_ID = "n_0"
-"""No note has this id: a readiness check looks it up to query the store."""
 READY_SECONDS = 1.0
 """How long a successful readiness check is cached: anybody may call it."""
+NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False}
+"""FastAPI's own spans and logs contain paths and rejected bodies; the gate reports requests without content."""
 _MAX_LOCATION = 4
 
 
 def application(
-    memory: AsyncMemory, keys: Keys | None = None, *, limits: Limits | None = None, scorers: Path | None = None
+    memory: AsyncMemory,
+    keys: Keys | None = None,
+    *,
+    limits: Limits | None = None,
+    scorers: Path | None = None,
+    audit: AuditLog | None = None,
+    proxy: Proxy | None = None,
 ) -> Gate:
     """Return the ASGI application of a memory, which must be open in the event loop that runs it.
 
-    Without ``keys`` it answers only this machine. ``scorers`` is the folder of tuned scorers.
+    Without ``keys`` it answers only this machine. ``scorers`` is the folder of tuned scorers. Refused requests are
+    recorded in ``audit``, the audit log of the memory. With ``proxy`` it answers chat completions too.
     """
     metrics = Metrics()
-    api, schema = _routed(), _schema()
+    api, schema = _routed(), openapi()
     api.state.memory, api.state.scorers, api.state.metrics = memory, scorers, metrics
+    if proxy is not None:
+        api.state.proxy = proxy
+        api.include_router(chat_proxy.routes)
     for kind, handler in _HANDLERS.items():
         api.add_exception_handler(kind, handler)
     limits = limits or Limits()
@@ -65,7 +79,7 @@ def application(
         for method, operation in operations.items()
     }
     _add_page(api, json.dumps(schema).encode())
-    return Gate(api, keys, limits, metrics)
+    return Gate(api, keys, limits, metrics, audit)
 
 
 def _routed() -> FastAPI:
@@ -74,7 +88,7 @@ def _routed() -> FastAPI:
         title="zettel", version=VERSION, summary="A memory for agents that works like a Zettelkasten.",
         docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
         responses={"default": {"model": ErrorBody}},
-        generate_unique_id_function=lambda route: route.name,
+        generate_unique_id_function=lambda route: route.name, telemetry=NO_TELEMETRY,
     )  # fmt: skip
     for routes in _routers():
         api.include_router(routes)
@@ -135,7 +149,7 @@ def _add_page(api: FastAPI, description: bytes) -> None:
 
 
 @cache
-def _schema() -> dict[str, Any]:
+def openapi() -> dict[str, Any]:
     """Return the OpenAPI description with the key scheme. It takes a second and is the same for every memory."""
     schema: dict[str, Any] = _routed().openapi()
     schema["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}

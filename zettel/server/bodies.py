@@ -46,6 +46,7 @@ class Add(Event):
     tags: tuple[str, ...] = ()
     importance: float | None = None
     pinned: bool = False
+    ttl: float | None = None
     on_conflict: OnConflict = "error"
     wait: bool = False
 

@@ -18,7 +18,9 @@ import anyio
 
 from zettel.core.pacing import PAUSE
 from zettel.core.principals import acting_as
+from zettel.core.telemetry import ERROR, REQUESTS, observed
 from zettel.errors import BadRequest, InvalidKey, PermissionDenied, ServerBusy, StoreBusy, TooManyRequests, ZettelError
+from zettel.local.audit_log import AuditLog
 from zettel.remote.routes import COMPOSED, ROUTES
 from zettel.remote.sockets import is_loopback
 from zettel.remote.wire import error_body, status_of
@@ -33,10 +35,13 @@ from zettel.server.limits import (
     RateLimiter,
     Receive,
     RequestBody,
+    SharedRateLimiter,
 )
-from zettel.server.logs import Metrics, log_request
+from zettel.server.logs import METHODS, OTHER, Metrics, log_request
 from zettel.server.path_ids import keep_encoded
+from zettel.server.proxy import CHAT, CHAT_HEADERS
 from zettel.server.public_paths import is_guarded
+from zettel.server.refusals import REFUSALS, Refusals
 from zettel.server.routes_files import STREAMED
 
 Scope = MutableMapping[str, Any]
@@ -45,8 +50,12 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 REFUSED = "this needs a valid key: send `Authorization: Bearer zk_…`, in Python key=, in the shell ZETTEL_KEY"
 """One message for every invalid key, so that it reveals nothing about existing keys."""
-_ONCE = (b"authorization", b"host", b"content-length", b"transfer-encoding", b"origin", b"sec-fetch-site")
+_ONCE = (
+    b"authorization", b"host", b"content-length", b"transfer-encoding", b"origin", b"sec-fetch-site",
+    *(name.encode() for name in CHAT_HEADERS),
+)  # fmt: skip
 """Headers that decide about a request."""
+_TRACE = (b"traceparent", b"tracestate")
 _OWN_SITES = (b"same-origin", b"none")
 """Values of Sec-Fetch-Site for the server's own page and for what a person typed."""
 _READ = [route for route in (*ROUTES.values(), *COMPOSED.values()) if route.right == "read" and route.verb == "POST"]
@@ -54,8 +63,8 @@ READ = frozenset(route.path for route in _READ)
 """Paths of POST requests that only read."""
 READ_SHARE = 5
 """They may have one of so many shares of the JSON values of other requests."""
-WAITING = frozenset({"/v1/flush", "/v1/evolve"})
-"""Requests that wait for jobs take no place in the queue of their key."""
+WAITING = frozenset({"/v1/flush", "/v1/evolve", CHAT})
+"""Requests that wait for jobs or for a model take no place in the queue of their key."""
 AGAIN_SECONDS = 1
 """Retry-After of a busy server."""
 
@@ -63,12 +72,16 @@ AGAIN_SECONDS = 1
 class Gate:
     """An ASGI application in front of another one. ``keys`` is None for a server that only this machine reaches."""
 
-    def __init__(self, app: App, keys: Keys | None, limits: Limits, metrics: Metrics) -> None:
+    def __init__(
+        self, app: App, keys: Keys | None, limits: Limits, metrics: Metrics, audit: AuditLog | None = None
+    ) -> None:
         self._app = app
+        self._refusals = None if audit is None else Refusals(audit)
         self._keys = keys
         self._limits = limits
         self._metrics = metrics
-        self._buckets = RateLimiter(limits.rate)
+        shared = limits.rates
+        self._buckets = RateLimiter(limits.rate) if shared is None else SharedRateLimiter(limits.rate, shared)
         self._guarded, self._open = ConcurrencyLimit(limits.at_once), ConcurrencyLimit(limits.at_once)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,6 +89,21 @@ class Gate:
         if scope["type"] != "http":
             return  # all routes are HTTP; uvicorn rejects the rest
         keep_encoded(scope)
+        method = scope["method"] if scope["method"] in METHODS else OTHER
+        attributes = {"http.request.method": method, "url.scheme": scope["scheme"]}
+        with observed(method, REQUESTS, attributes, kind="SERVER", headers=_trace_headers(scope)) as observation:
+            status = await self._answered(scope, receive, send)
+            route = getattr(scope.get("route"), "path", None)
+            observation.name = f"{method} {route}" if route else None
+            if route is not None:
+                observation.measured["http.route"] = route
+            if status:
+                observation.measured["http.response.status_code"] = status
+            if status >= 500 or not status:
+                observation.measured[ERROR] = str(status or "disconnected")
+
+    async def _answered(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """Answer a request, log it, and return the status; 0 if the client disconnected."""
         began, status, sent = perf_counter(), 0, 0
         path = scope["path"]
         reads = scope["method"] in ("GET", "DELETE") or path in READ
@@ -115,6 +143,9 @@ class Gate:
         finally:
             route = getattr(scope.get("route"), "path", None)
             log_request(self._metrics, scope["method"], route, status, perf_counter() - began, scope["zettel.key"])
+            if self._refusals is not None and status in REFUSALS:
+                self._refusals.record(scope["method"], route, status, scope["zettel.key"])
+        return status
 
     async def _answer(self, scope: Scope, incoming: RequestBody, send: Send) -> None:
         path = scope["path"]
@@ -131,7 +162,7 @@ class Gate:
             places.enter_context(self._metrics.active.track_inprogress())
             key = scope["zettel.key"] = self._key(headers)
             if key is not None:
-                places.enter_context(acting_as(key.principal, key.trust))
+                places.enter_context(acting_as(key.principal, key.trust, label=key.name))
                 places.enter_context(self._guarded.per_key(key.id))
                 wait = self._buckets.take(key.id, asyncio.get_running_loop().time())
                 if wait:
@@ -162,6 +193,11 @@ class Gate:
         if key is None:
             raise InvalidKey(REFUSED)
         return key
+
+
+def _trace_headers(scope: Scope) -> dict[str, str]:
+    """Return the headers with the trace of the caller."""
+    return {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in _TRACE}
 
 
 def _unambiguous(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:

@@ -52,8 +52,6 @@ CREATE TABLE IF NOT EXISTS keys (
 _COLUMNS = "id, hash, tail, name, rights, scopes, created, expires, revoked, trust, reads"
 _LATER = {"trust": "REAL NOT NULL DEFAULT 1", "reads": "TEXT NOT NULL DEFAULT '[]'"}
 """Columns that files of older versions lack."""
-ANY = "*"
-"""Any value of a part of a scope."""
 
 
 class Key(NamedTuple):
@@ -216,18 +214,6 @@ def _as_json(scopes: Sequence[Scope]) -> str:
 
 def _from_json(text: str) -> tuple[Scope, ...]:
     return tuple(Scope.model_validate(scope) for scope in json.loads(text))
-
-
-def is_in(scope: Scope, patterns: Sequence[Scope]) -> bool:
-    """Return whether one of the patterns includes the scope.
-
-    Example: ``is_in(Scope(tenant="acme", user="ann"), [Scope(tenant="acme", user="*")])`` is True.
-    """
-    parts = scope.model_dump().values()
-    return any(
-        all(wanted == part or (wanted == ANY and part is not None) for wanted, part in zip(each, parts, strict=True))
-        for each in (pattern.model_dump().values() for pattern in patterns)
-    )
 
 
 def _moment(text: object) -> datetime:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -46,6 +48,8 @@ class Limits(NamedTuple):
     """Timeout for a client to read the answer, in addition to its time at ``SLOWEST``."""
     stop_seconds: float = 30.0
     """Time for running requests when the server stops."""
+    rates: Path | None = None
+    """File in which several server processes share the rate of each key."""
 
 
 UNPACKED = 4
@@ -74,6 +78,7 @@ PAUSE_OF_SHARED = 3.0
 """Seconds for which long work pauses for each second of work, while other keys are active."""
 MOST_BUCKETS = 10_000
 """Number of keys whose rate is tracked; a key that drops out starts with a full burst."""
+_BUCKETS = "CREATE TABLE IF NOT EXISTS buckets (key TEXT PRIMARY KEY, tokens REAL, at REAL) WITHOUT ROWID"
 
 
 class RateLimiter:
@@ -101,6 +106,42 @@ class RateLimiter:
         if self._rate and key in self._left:
             left, at = self._left[key]
             self._left[key] = (max(left - tokens, -LONGEST_DEBT * self._rate), at)
+
+
+class SharedRateLimiter(RateLimiter):
+    """Token buckets that the server processes of one machine share in a file."""
+
+    def __init__(self, rate: float, file: Path) -> None:
+        super().__init__(rate)
+        self._file = sqlite3.connect(file, isolation_level=None)
+        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = OFF", _BUCKETS):
+            self._file.execute(statement)
+
+    def take(self, key: str, now: float) -> float:
+        """Take a token, as ``RateLimiter.take`` does."""
+        with self._bucket(key):
+            return super().take(key, now)
+
+    def charge(self, key: str, tokens: float) -> None:
+        """Take tokens, as ``RateLimiter.charge`` does."""
+        with self._bucket(key):
+            super().charge(key, tokens)
+
+    @contextmanager
+    def _bucket(self, key: str) -> Iterator[None]:
+        """Read a key's bucket, and write it after the block."""
+        if not self._rate:
+            yield
+            return
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            row = self._file.execute("SELECT tokens, at FROM buckets WHERE key = ?", (key,)).fetchone()
+            self._left = {} if row is None else {key: row}
+            yield
+            if key in self._left:
+                self._file.execute("INSERT OR REPLACE INTO buckets VALUES (?, ?, ?)", (key, *self._left[key]))
+        finally:
+            self._file.execute("COMMIT")
 
 
 class ConcurrencyLimit:

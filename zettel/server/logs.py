@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import traceback
 from datetime import datetime, timezone
 from typing import Any
@@ -16,6 +17,10 @@ OTHER = "other"
 """Label of unknown methods and paths, whose number is unbounded."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 """Seconds: a search takes milliseconds, an import minutes."""
+
+
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Environment variable of ``prometheus_client``: processes started with it write their metrics into this folder."""
 
 
 class JsonLines(logging.Formatter):
@@ -40,9 +45,12 @@ class Metrics:
     """Requests by method, route and status, and how long they took, for Prometheus."""
 
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, multiprocess
 
-        self._registry = CollectorRegistry()
+        self._registry = self._shown = CollectorRegistry()
+        if METRICS_FOLDER in os.environ:
+            self._shown = CollectorRegistry()
+            multiprocess.MultiProcessCollector(self._shown)  # reads the files of all processes
         labels = ("method", "route")
         self._requests = Counter(
             "zettel_http_requests", "Requests answered.", (*labels, "status"), registry=self._registry
@@ -51,7 +59,10 @@ class Metrics:
             "zettel_http_request_seconds", "From a request's head to the end of its answer.", labels,
             registry=self._registry, buckets=BUCKETS,
         )  # fmt: skip
-        self.active = Gauge("zettel_http_requests_active", "Requests being answered.", registry=self._registry)
+        self.active = Gauge(
+            "zettel_http_requests_active", "Requests being answered.", registry=self._registry,
+            multiprocess_mode="livesum",
+        )  # fmt: skip
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answer; status 0: the client disconnected."""
@@ -62,8 +73,16 @@ class Metrics:
         """Return the metrics in Prometheus' text format."""
         from prometheus_client import generate_latest
 
-        page: bytes = generate_latest(self._registry)
+        page: bytes = generate_latest(self._shown)
         return page
+
+
+def forget_process(pid: int | None) -> None:
+    """Remove the requests that a process of ``METRICS_FOLDER`` was answering when it ended."""
+    from prometheus_client import multiprocess
+
+    if pid is not None:
+        multiprocess.mark_process_dead(pid)
 
 
 def log_request(metrics: Metrics, method: str, route: str | None, status: int, seconds: float, key: Key | None) -> None:

@@ -12,7 +12,7 @@ from fastapi import Query
 from pydantic import AfterValidator, Field, JsonValue
 
 from zettel.async_memory import AsyncMemory
-from zettel.model import Event, OnConflict, Outcome, Queried, Role, Scope
+from zettel.model import EntityKind, Event, OnConflict, Outcome, Queried, Role, Scope, Then
 from zettel.remote.routes import MOST_EVENTS, MOST_QUESTIONS
 from zettel.transcripts.scopes import ScopeBy
 
@@ -49,6 +49,9 @@ _TYPES: Mapping[str, Any] = {
     "str": str,
     "LinkType | str": str,
     "Time": Time,
+    "EntityKind": EntityKind,
+    "Duration": Annotated[float, Field(description="In seconds.")],
+    "Then": Then,
     "OnConflict": OnConflict,
     "Outcome": Outcome,
     "Queried": Queried,

@@ -6,12 +6,12 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
+from zettel.core.scope_patterns import is_in
 from zettel.remote import wire
 from zettel.remote.routes import KEY_RIGHT
 from zettel.server import bodies
 from zettel.server.access import Access, ListAccess, RequestAccess, respond
 from zettel.server.endpoints import endpoint, handler
-from zettel.server.keys import is_in
 
 routes = APIRouter()
 

@@ -17,6 +17,8 @@ routes = APIRouter()
 @endpoint(routes, "update")
 async def update(id: PathId, body: bodies.Update, access: RequestAccess) -> Response:
     fields = {name: getattr(body, name) for name in body.model_fields_set}
+    if fields.get("expires_at") is not None:
+        access.require_admin("letting a stored note expire")
     return respond(wire.NOTE, await access.memory.update(id, **fields, scope=access.scope))
 
 

@@ -9,7 +9,8 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,10 +18,11 @@ from zettel.errors import InvalidInput, MissingExtra
 from zettel.remote import sockets
 from zettel.server.limits import Limits
 from zettel.server.logs import LOG, JsonLines
+from zettel.server.otlp import exporting
 from zettel.server.uvicorn_protocol import protocol_class
 
 if TYPE_CHECKING:
-    from zettel.server.keys import Keys
+    from zettel.server.proxy import Proxy
 
 DEFAULT_PORT = 8766
 MOST_CONNECTIONS = 2_000
@@ -76,22 +78,47 @@ def address_of(at: socket.socket, safety: Safety) -> str:
     return sockets.address_of(at, "http" if safety.certfile is None else "https")
 
 
+@dataclass(frozen=True)
+class ServerArguments:
+    """All that a server process needs besides its socket. ``opening`` are the arguments of ``AsyncMemory``."""
+
+    store: str
+    opening: Mapping[str, Any]
+    keys: Path | None
+    limits: Limits
+    safety: Safety
+    scorers: Path | None = None
+    """Folder of the scorers that clients tune."""
+    audit: Path | None = None
+    """File of the audit log."""
+    otel: bool = False
+    """True to export traces and metrics by OTLP."""
+
+
 async def run(
-    store: str,
-    opening: Mapping[str, Any],
-    at: socket.socket,
-    keys: Keys | None,
-    limits: Limits,
-    safety: Safety,
-    scorers: Path | None,
-    ready: Callable[[], None],
+    arguments: ServerArguments, at: socket.socket, ready: Callable[[], None], proxy: Proxy | None = None
 ) -> None:
     """Open a store and serve it on a socket until a signal; then finish running requests and close the memory."""
     from zettel.async_memory import AsyncMemory
+    from zettel.local.audit_log import AuditLog
     from zettel.server.app import application
+    from zettel.server.keys import Keys
 
-    async with AsyncMemory(store, **opening) as memory:
-        uvicorn_server = server(application(memory, keys, limits=limits, scorers=scorers), limits, safety)
+    limits = arguments.limits
+    async with AsyncExitStack() as stack:
+        keys = None
+        if arguments.keys is not None:
+            keys = stack.enter_context(closing(Keys(arguments.keys)))
+        if arguments.otel:
+            stack.enter_context(exporting())
+        audit = None if arguments.audit is None else AuditLog(arguments.audit)
+        opening = {**arguments.opening, "audit": audit}
+        memory = await stack.enter_async_context(AsyncMemory(arguments.store, **opening))
+        if proxy is not None:
+            await stack.enter_async_context(proxy)
+        app = application(memory, keys, limits=limits, scorers=arguments.scorers, audit=audit, proxy=proxy)
+        uvicorn_server = server(app, limits, arguments.safety)
+        at.listen(sockets.BACKLOG)  # one of several processes receives connections only when it can answer
         ready()
         await uvicorn_server.serve(sockets=[at])
 
@@ -155,7 +182,7 @@ def logged(enabled: bool = True) -> Iterator[None]:
     """Write the logs of the server and uvicorn to stderr as JSON lines; without ``enabled`` only errors."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    others = ("uvicorn", "zettel.privacy")
+    others = ("uvicorn", "zettel.privacy", "zettel.webhooks")
     loggers = [(LOG, logging.INFO if enabled else logging.WARNING)]
     loggers += [(logging.getLogger(name), logging.WARNING) for name in others]
     for logger, level in loggers:

@@ -16,6 +16,7 @@ from zettel import ports
 from zettel.core.feedback import LOGGED, count_search
 from zettel.core.fold import fold
 from zettel.model import (
+    TIME_MAX,
     TIME_MIN,
     EventRecord,
     Job,
@@ -53,6 +54,7 @@ from zettel.ports.operations import (
     PutMention,
     PutNote,
     PutNoteUse,
+    PutRetention,
     PutRevision,
     PutTombstones,
     PutUse,
@@ -97,7 +99,7 @@ class ScopeTables:
 
 
 def new_tables(secret: bytes) -> ScopeTables:
-    return ScopeTables(ports.ScopeState(0, secret, TIME_MIN, TIME_MIN))
+    return ScopeTables(ports.ScopeState(0, secret, TIME_MIN, TIME_MIN, TIME_MAX))
 
 
 class ReferenceRecords(ABC):
@@ -138,7 +140,7 @@ class ReferenceRecords(ABC):
         times += [revision.recorded_at for revisions in tables.revisions.values() for revision in revisions]
         recorded_at = max([tables.state.recorded_at, *map(to_micros, times)])
         latest = max([TIME_MIN, *(to_micros(e.occurred_at) for e in tables.events.values() if e.occurred_at)])
-        tables.state = ports.ScopeState(batch.seq, tables.state.secret, recorded_at, latest)
+        tables.state = tables.state._replace(seq=batch.seq, recorded_at=recorded_at, latest=latest)
         ends = [op for op in batch.ops if isinstance(op, EndRestore)]
         if batch.restore and not ends:
             self._restored[batch.scope, batch.restore.token] = tables
@@ -198,6 +200,8 @@ class ReferenceRecords(ABC):
             case RestoreNote(base, revisions, note, index):
                 tables.bases[base.id], tables.revisions[base.id] = base, revisions
                 tables.indexes[note.id, note.version] = index
+            case PutRetention(retention):
+                tables.state = tables.state._replace(retention=retention)
             case PutTombstones(identities):
                 tables.tombstones.update(dict.fromkeys(identities))
             case RestoreLinks() | EndRestore():

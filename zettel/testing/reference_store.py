@@ -28,7 +28,7 @@ from zettel.model import (
     from_micros,
     to_micros,
 )
-from zettel.ports.candidate_rules import RARE_TERM_DF, passes
+from zettel.ports.candidate_rules import RARE_TERM_DF, expired, passes
 from zettel.ports.query import Candidates, Filter, Query, ScopeStats, Seed, Selection, Tally
 from zettel.testing.reference_records import ReferenceRecords, ScopeTables
 from zettel.text.extraction import is_question
@@ -169,6 +169,12 @@ class ReferenceStore(ReferenceRecords):
 
     async def close(self) -> None: ...
 
+    async def state(self, scope: Scope) -> ports.ScopeState:
+        tables = self.tables(scope)
+        notes = tables.view(ScopeView).notes.values()
+        ends = [to_micros(note.expires_at) for note in notes if note.expires_at and not note.archived]
+        return tables.state._replace(expires=min(ends, default=TIME_MAX))
+
     async def candidates(self, query: Query) -> Candidates:
         return exhaustive(query, self.tables(query.scope), self.dim(query.space))
 
@@ -220,6 +226,14 @@ class ReferenceStore(ReferenceRecords):
         archived = [note for note in notes if note.archived and note.seq < before]
         return sorted(archived, key=lambda note: -note.seq)[:limit]
 
+    async def expired(
+        self, scope: Scope, until: int, after: tuple[int, int], limit: int, archived: bool = False
+    ) -> list[Note]:
+        notes = self.tables(scope).view(ScopeView).notes.values()
+        placed = {(to_micros(note.expires_at), note.seq): note for note in notes if note.expires_at}
+        placed = {place: note for place, note in placed.items() if expired(note, until) and note.archived == archived}
+        return [placed[place] for place in sorted(placed) if place > after][:limit]
+
     async def histories(self, scope: Scope, ids: Sequence[str]) -> dict[str, ports.NoteHistory]:
         tables, histories = self.tables(scope), {}
         for id in (id for id in ids if id in tables.bases):
@@ -227,6 +241,9 @@ class ReferenceStore(ReferenceRecords):
             all_ = tuple(r.model_copy(update={"live": r.version in live}) for r in tables.revisions[id])
             histories[id] = ports.NoteHistory(tables.bases[id], all_)
         return histories
+
+    async def recent(self, scope: Scope, ids: Sequence[str]) -> dict[str, ports.NoteHistory]:
+        return await self.histories(scope, ids)
 
     async def links(self, scope: Scope, notes: Sequence[str]) -> list[Link]:
         return [x for x in self.tables(scope).view(ScopeView).links if not {x.source, x.target}.isdisjoint(notes)]

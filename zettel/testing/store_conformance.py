@@ -13,6 +13,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ import numpy as np
 
 from zettel.core.fold import fold
 from zettel.core.principals import acting_as
-from zettel.model import JobKind, JobState, Kind, LinkType, Note, Scope
+from zettel.model import TIME_MAX, TIME_MIN, JobKind, JobState, Kind, LinkType, Note, Retention, Scope, to_micros
 from zettel.ports import GraphStore, LookupQuery, NoteRecord, ScopeState, Written
 from zettel.ports.operations import (
     Batch,
@@ -31,12 +32,13 @@ from zettel.ports.operations import (
     FinishJob,
     Op,
     PutJob,
+    PutRetention,
     PutVector,
     Restore,
     RestoreNote,
     StaleLease,
 )
-from zettel.ports.query import Filter
+from zettel.ports.query import Filter, Selection
 from zettel.testing.reference_store import ReferenceStore
 from zettel.testing.store_comparison import compare_answers, compare_reads
 from zettel.testing.store_writer import ANN, DIM, StoreWriter, a_job, vector
@@ -50,7 +52,8 @@ EVERY_FIELD: dict[str, Any] = {
     "keywords": ("harbour", "ferry"), "tags": ("place",), "importance": 0.25, "confidence": 0.75,
     "external_id": "turn/7", "part": 1, "parts": 3, "speaker": "Ann", "role": "user", "session": "s",
     "occurred_at": MOMENT, "occurrences": (MOMENT, MOMENT + timedelta(days=9)),
-    "valid_from": MOMENT + timedelta(days=1), "metadata": {"team": {"red": [1, None]}},
+    "valid_from": MOMENT + timedelta(days=1), "expires_at": MOMENT + timedelta(days=5),
+    "metadata": {"team": {"red": [1, None]}},
     "authored": ("context",), "archived": True, "merged_into": "n_9", "faded": True, "quarantined": "spam",
     "flags": ("instruction",), "trust": 0.25, "ceiling": 0.5,
 }  # fmt: skip
@@ -154,8 +157,66 @@ class StoreConformance:
         for writer in (ours, theirs):
             ids = await self._fill(writer)
         await compare_reads(store, reference, ids, Filter(tags=("pet",)))
-        for filter in (Filter(), Filter(tags=("pet",)), Filter(session="a")):
+        unexpired = Filter(unexpired_at=to_micros(MOMENT))
+        assert {note.id for note in await store.page(ANN, unexpired, 0, 9)} == {*ids} - {ids[1]}
+        filters = (Filter(), Filter(tags=("pet",)), Filter(session="a"), unexpired, replace(unexpired, session="a"))
+        for filter in filters:
             await compare_answers(ours, theirs, ids, filter, None, (None, None), self.cosine_tolerance)
+
+    @on_a_store
+    async def test_notes_expire_in_the_order_of_their_times(self, store: GraphStore) -> None:
+        writer = await StoreWriter(store).begin()
+        assert (await store.state(ANN)).expires == TIME_MAX
+        for number in range(6):  # n_1 never expires, n_4 and n_5 together, n_6 first
+            days = (None, 3, 2, 1, 1, 0)[number]
+            end = None if days is None else MOMENT + timedelta(days=days)
+            await writer.add(f"Number {number}.", expires_at=end)
+        event = (await store.events(ANN, ["e_2"]))["e_2"]
+        assert event.expires_at == MOMENT + timedelta(days=3)
+        await writer.change("n_6", archived=True)
+        state = await store.state(ANN)
+        assert state.expires == to_micros(MOMENT + timedelta(days=1))  # n_6 is archived
+        until, start = to_micros(MOMENT + timedelta(days=2)), (TIME_MIN, 0)
+        notes = await store.expired(ANN, until, start, 9)
+        assert [note.id for note in notes] == ["n_4", "n_5", "n_3"]
+        assert await store.expired(ANN, until, start, 2) == notes[:2]
+        place = (to_micros(MOMENT + timedelta(days=1)), notes[0].seq)
+        assert await store.expired(ANN, until, place, 9) == notes[1:]
+        assert [note.id for note in await store.expired(ANN, until, start, 9, archived=True)] == ["n_6"]
+        assert await store.expired(BOB, until, start, 9) == []
+        await writer.change("n_4", expires_at=None)
+        assert [note.id for note in await store.expired(ANN, until, start, 9)] == ["n_5", "n_3"]
+        unexpired = Filter(unexpired_at=until)
+        assert [note.id for note in await store.page(ANN, unexpired, 0, 9)] == ["n_1", "n_2", "n_4"]
+        assert await store.select(ANN, Selection(unexpired), "arrival", 9) == ["n_1", "n_2", "n_4"]
+        assert await store.check(repair=False) == []
+
+    @on_a_store
+    async def test_expired_notes_take_no_place_among_the_candidates(self, store: GraphStore) -> None:
+        writer = await StoreWriter(store).begin()
+        for number in range(5):
+            await writer.add("The harbour.", vector=vector(1, 0), expires_at=None if number == 4 else MOMENT)
+        unexpired = {"filter": Filter(unexpired_at=to_micros(MOMENT)), "pool": 2, "window": 0}
+        for query in ({"vector": None}, {"vector": vector(1, 0)}, {"known_at": TIME_MAX}):
+            found = await writer.ask("harbour", **unexpired, **query)
+            pooled = [id for id, pool in zip(found.ids, found.pool.tolist(), strict=True) if pool]
+            assert pooled == ["n_5"]
+
+    @on_a_store
+    async def test_a_scope_keeps_its_retention(self, store: GraphStore) -> None:
+        writer = await StoreWriter(store).begin()
+        retention = Retention(max_age=timedelta(days=90), then="archive")
+        await writer.do(PutRetention(retention))
+        await writer.add("The harbour.")
+        assert (await store.state(ANN)).retention == retention
+        assert (await store.state(BOB)).retention is None
+        (state,) = [record async for page in store.whole(ANN) for record in page if isinstance(record, ScopeState)]
+        assert state.retention == retention
+        restore = Restore(state.secret, secrets.token_hex(8))
+        await store.apply(Batch(BOB, 0, 1, (PutRetention(retention), EndRestore(state.recorded_at)), restore))
+        assert (await store.state(BOB)).retention == retention
+        await writer.do(PutRetention(None))
+        assert (await store.state(ANN)).retention is None
 
     @on_a_store
     async def test_lookup_finds_identities_titles_and_counts(self, store: GraphStore) -> None:
@@ -347,7 +408,8 @@ class StoreConformance:
         await writer.change(ids[3], links=[(ids[0], LinkType.RELATES)], inputs=[ids[0]])
         await writer.mention(ids[1], ids[2])
         await writer.change(ids[1], content="The ferry to Bergen.", vector=vector(0.2, 1))
-        await writer.change(ids[0], valid_to="2024-01-03T00:00:00Z")
+        await writer.change(ids[0], valid_to="2024-01-03T00:00:00Z", expires_at=MOMENT + timedelta(days=9))
+        await writer.change(ids[1], expires_at=MOMENT)
         erased = await writer.add("To be erased.", identity="y")
         await writer.erase(erased)
         return ids

@@ -81,7 +81,7 @@ class StoreWriter:
     ) -> str:
         """Add an event (``e_1``) with its note (``n_1``) and return the note's id."""
         number = next(self.numbers)
-        of_event = ("session", "speaker", "role", "title", "occurred_at")
+        of_event = ("session", "speaker", "role", "title", "occurred_at", "expires_at")
         shared = {name: fields.pop(name) for name in of_event if name in fields}
         if isinstance(shared.get("occurred_at"), str):
             shared["occurred_at"] = moment(shared["occurred_at"])

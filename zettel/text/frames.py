@@ -50,7 +50,8 @@ The attribute "any" is for ends that name only a value ("I cancelled Netflix").
 **Pattern.** A regular expression that matches a clause from its first word. ``_`` is for spaces, and ``{part}`` for
 a part of the fact: a value of a kind (``{place}``, ``{amount}``, ``{day}``, see :mod:`zettel.text.values`), the name
 of a class, ``{class}`` for any product, ``{thing}``, the name of a list in ``heads``, or whose the fact is
-(``{subject}``, ``{first}``, ``{mine}``, ``{owner}``, ``{person}``). ``{words}`` are one to four other words.
+(``{subject}``, ``{first}``, ``{mine}``, ``{owner}``, ``{person}``). ``{given}`` is a name that begins with a frequent
+given name, ``{words}`` are one to four other words.
 
 Example: ``{subject}_lives?_(in|at)_{place}`` matches "my wife lives in Porto".
 """
@@ -81,6 +82,7 @@ Sense: TypeAlias = Literal["changes", "ends", "states", "topics"]
 ABOUT_NUMBERS = ("length", "follows", "sentences")
 """Inputs of a sentence's weight that are no cues."""
 _FOLDER, _PLACES, _PRODUCTS, _OTHERS = "languages", "places.json", "products.json", "others.json"
+_ENTITIES = "entities.json"
 _WORD = r"[\w'./+&#-]+"
 _CAPITAL = r"(?-i:[A-Z\u00c0-\u00de])"
 _DIGITS = r"\d+(?:[.,]\d+)*"
@@ -269,10 +271,24 @@ def regions() -> frozenset[str]:
 
 
 @cache
+def products() -> frozenset[str]:
+    """Return well-known products, in lower case."""
+    return frozenset(
+        form.strip().lower() for forms in _read(_PRODUCTS).values() for form in re.split(r"[|=]", forms) if form.strip()
+    )
+
+
+@cache
 def _frequent_words() -> dict[str, frozenset[str]]:
     """Return the words by which languages are recognised; those with frames come first."""
     words = {code: "{common} {frequent}".format_map(_read(f"{code}.json")) for code in language_codes()}
     return {code: frozenset(text.split()) for code, text in (words | _read(_OTHERS)).items()}
+
+
+@cache
+def _given_names() -> str:
+    names = _read(_ENTITIES)["given_names"].split("|")
+    return _alternatives(name.capitalize() for name in names)
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -434,6 +450,7 @@ def _parts(data: dict[str, Any], lists: Mapping[str, str]) -> dict[str, str]:
         "name": rf"(?P<name>(?:(?:{data['titles']})\b\.?\s)?{name})",
         "holder": rf"(?P<holder>{name}|(?:{first}))",
         "fullname": rf"(?P<fullname>{name})",
+        "given": rf"(?P<fullname>(?-i:{_given_names()})(?:\s{_CAPITAL}[\w'-]+)?){end}",
         "place": rf"(?P<place>{article}?{name})",
         "town": rf"(?P<town>{name})",
         "company": rf"(?P<organisation>{name})",
@@ -479,7 +496,7 @@ def _frame(frame: dict[str, Any], parts: Mapping[str, str]) -> Frame:
 
 def _pattern(text: str, sense: Sense, positive: bool | None, parts: Mapping[str, str]) -> Pattern:
     filled = _filled(re.sub(r"\{thing\}$", "{last_thing}", text), parts)
-    return Pattern(rf"{filled}(?!\w)", sense, positive, pattern_cues(text), bool(_NUMERIC.search(filled)))
+    return Pattern(rf"{filled}(?!\w|[.,:]\d)", sense, positive, pattern_cues(text), bool(_NUMERIC.search(filled)))
 
 
 def _filled(pattern: str, parts: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ through the entry point group ``zettel.formats``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -38,6 +39,14 @@ _MODULES = {
     **{"claude-code": "claude_code", "gemini-cli": "gemini_cli", "server-memory": "server_memory"},
 }
 """Modules in ``formats`` whose name differs from that of the format."""
+
+
+_OTHER_NAMES = {
+    "obsidian": "markdown", "vault": "markdown", "md": "markdown", "openai": "chatgpt", "anthropic": "claude",
+    "mail": "mbox", "email": "mbox", "vtt": "subtitles", "srt": "subtitles", "tsv": "csv", "txt": "plain",
+    "text": "plain",
+}  # fmt: skip
+"""Names that people expect, and the format that reads such files."""
 
 
 class Rejected(Frozen):
@@ -190,8 +199,15 @@ def format_named(name: str) -> Format:
         return _built_in(name)
     known = all_formats()
     if not isinstance(name, str) or name not in known:
-        raise UnknownFormat(f"unknown transcript format {name!r}: use one of {_format_names(known)}")
+        shown = repr(name) if isinstance(name, str) else f"of type {type(name).__name__}"
+        raise UnknownFormat(f"unknown transcript format {shown}: {_alternatives(name, known)}")
     return known[name]
+
+
+def _alternatives(name: object, known: dict[str, Format]) -> str:
+    text = str(name).lower()
+    like = [_OTHER_NAMES[text]] if text in _OTHER_NAMES else get_close_matches(text, [*known, MEMORY_FILE_FORMAT], 1)
+    return f"{f'did you mean {like[0]}? ' if like else ''}use one of {_format_names(known)}"
 
 
 def _built_in(name: str) -> Format:

@@ -117,7 +117,7 @@ def import_options(
         require_storable(name, text)
     for name, table in (("columns", columns), ("map_user", map_user)):
         if table is not None and not isinstance(table, Mapping):
-            raise InvalidInput(f"{name} must be a dict of names such as {{'this': 'that'}}, got {table!r}")
+            raise InvalidInput(f"{name} must be a dict of names such as {{'this': 'that'}}, not {type(table).__name__}")
     wanted_speakers = names_of("speakers", speakers)
     for speaker in wanted_speakers:
         require_text("speakers", speaker)

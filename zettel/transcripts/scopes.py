@@ -1,7 +1,8 @@
 """Assignment of imported events to scopes (``scope_by``).
 
-The rules ``user`` and ``channel`` set the user of the scope to the speaker or the channel of an event, and the rule
-``project`` sets the agent to the project of a coding agent. Events without one stay in the scope of the import.
+The rules ``user`` and ``channel`` set the user of the scope to the speaker or the channel of an event; what an agent
+of mem0 stated belongs to its user. The rule ``project`` sets the agent to the project of a coding agent. Events without
+one stay in the scope of the import.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from zettel.model import Event, Scope
 
+from .formats.memory_dumps import MEM0_MEMORY, ORIGIN_KEY
 from .projects import PROJECT, project_name
 from .sessions import channel_of
 
@@ -40,7 +42,10 @@ def owner_of(event: Event, rule: ScopeBy | None, file: str) -> str | None:
         folder = event.metadata.get(PROJECT)
         return project_name(folder) if isinstance(folder, str) and folder.strip() else None
     if rule == "user":
-        return (event.speaker or "").strip() or None
+        written = event.metadata
+        is_of_agent = written.get(ORIGIN_KEY) == MEM0_MEMORY and written.get("role") == "assistant"
+        user = written.get("user_id") if is_of_agent else None
+        return str(user or event.speaker or "").strip() or None
     return channel_of(event) or event.session or file
 
 

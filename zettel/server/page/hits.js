@@ -14,7 +14,7 @@ const PARTS = {
   question: { situation: "an average note for this question" },
 };
 const SEEDS = {
-  vector: "by meaning", text: "by words", title: "by title", term: "by a Term", time: "by date", neighbour: "next to a good one",
+  vector: "by meaning", text: "by words", title: "by title", term: "by a term", time: "by date", neighbour: "next to a good one",
   walk: "along links", archive: "from the archive",
 };
 

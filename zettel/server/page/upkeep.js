@@ -1,8 +1,9 @@
-// What needs a person: notes to review, conflicts, quarantine and jobs; and the size and cost of the memory.
+// What needs a person: notes to review, conflicts, quarantine and jobs; the size and cost of the memory; and entities.
 
 import { may } from "./access.js";
 import * as api from "./api.js";
 import { bar, brief, button, by, count, doing, h, number, sign, when } from "./dom.js";
+import { entities } from "./entities.js";
 import { named } from "./names.js";
 import { quarantine, release } from "./note.js";
 
@@ -13,7 +14,7 @@ const PAGES = 20;  // of the archive, 100 notes each, in which quarantine is loo
 /** The views beside the memory: a name for people, and what makes its page. */
 export const VIEWS = {
   review: ["Review", review], conflicts: ["Conflicts", conflicts], quarantine: ["Quarantine", inQuarantine], jobs: ["Jobs", jobs],
-  cost: ["Cost", cost],
+  cost: ["Cost", cost], entities: ["Entities", entities],
 };
 
 let next = 0;
@@ -141,7 +142,7 @@ function line(job, does) {
       job.error && h("p", { class: "wrong" }, brief(job.error, 400))),
     h("div", { class: "row" },
       job.state === "failed" && may("write") && button("Retry", again, { "data-keep": `retry ${job.id}` }),
-      job.state !== "running" && job.kind !== "purge" && may("admin") && button("Cancel", cancel, { "data-keep": `cancel ${job.id}` })));
+      job.state !== "running" && !["purge", "expire"].includes(job.kind) && may("admin") && button("Cancel", cancel, { "data-keep": `cancel ${job.id}` })));
 }
 
 const bytes = value => value < 1e6 ? `${(value / 1e3).toFixed(0)} kB` : `${(value / 1e6).toFixed(1)} MB`;

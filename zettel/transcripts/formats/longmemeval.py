@@ -49,29 +49,30 @@ def read(path: Path, zone: tzinfo = timezone.utc) -> Iterator[Record]:
         elif not isinstance(as_dict(entry.value).get("haystack_sessions"), list):
             yield rejected(entry.source, "expected a question of LongMemEval with haystack_sessions")
         else:
-            yield from _haystack(entry.value, entry.source, zone)
+            yield from turns(entry.value, entry.source, zone)
 
 
-def _haystack(question: dict[str, Any], source: Source, zone: tzinfo) -> Iterator[Record]:
+def turns(question: dict[str, Any], source: Source, zone: tzinfo = timezone.utc) -> Iterator[Record]:
+    """Yield the turns of one question's haystack, a list of sessions."""
     question_id = str(question.get("question_id") or source.position)
     ids, dates = as_list(question.get("haystack_session_ids")), as_list(question.get("haystack_dates"))
     answers = [id for id in as_list(question.get("answer_session_ids")) if isinstance(id, str)]
     times: Counter[str] = Counter()
-    for place, turns in enumerate(question["haystack_sessions"]):
+    for place, session_turns in enumerate(question["haystack_sessions"]):
         id = str(ids[place]) if place < len(ids) else f"session_{place + 1}"
         times[id] += 1
         session = f"{question_id}/{id}" + (f"#{times[id]}" if times[id] > 1 else "")
         where = at_position(source, session)
-        if not isinstance(turns, list):
+        if not isinstance(session_turns, list):
             yield rejected(where, "expected a list of turns")
             continue
         raw_date = dates[place] if place < len(dates) else None
-        occurred_at = _moment(raw_date, zone)
+        occurred_at = moment(raw_date, zone)
         if raw_date is not None and occurred_at is None:
             reason = f"{str(raw_date)[:40]!r} is not a date such as 2023/05/20 (Sat) 02:21; its turns are undated"
             yield rejected(where, reason)
         metadata = {CONVERSATION: question_id, "session_id": id, **present({"answer_session": id in answers})}
-        for nth, turn in enumerate(turns, start=1):
+        for nth, turn in enumerate(session_turns, start=1):
             here = at_position(source, f"{session}/{nth}")
             if not isinstance(turn, dict):
                 yield rejected(here, "expected a turn with role and content")
@@ -87,7 +88,8 @@ def _haystack(question: dict[str, Any], source: Source, zone: tzinfo) -> Iterato
             yield record(fields, here)
 
 
-def _moment(raw_date: Any, zone: tzinfo) -> datetime | None:
+def moment(raw_date: Any, zone: tzinfo = timezone.utc) -> datetime | None:
+    """Return the time of a text such as ``2023/05/20 (Sat) 02:21``; None for another text."""
     match = _DATE.fullmatch(raw_date.strip()) if isinstance(raw_date, str) else None
     if match is None:
         return None

@@ -40,6 +40,8 @@ MAX_MAIL = 50_000_000
 
 MAX_HEADER = 4_000
 """Characters of a header that are read; Python's email package needs quadratic time for some."""
+_MAX_CONTENT_HEADER = 1_000
+"""Likewise of the headers that describe a part: a type, an encoding, the name of a file."""
 _MAX_BOUNDARY_TESTS = 10_000_000
 """Lines of a mail times its boundaries: Python's email package may test each line for each boundary."""
 _BOUNDARY = re.compile(rb"boundary", re.IGNORECASE)
@@ -96,7 +98,7 @@ class _ShortHeaders(Compat32):
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
-        return name, value[:MAX_HEADER]
+        return name, value[: _MAX_CONTENT_HEADER if name.lower().startswith("content-") else MAX_HEADER]
 
 
 _SHORT_HEADERS = _ShortHeaders()

@@ -2,18 +2,18 @@
 
 ::
 
-    json.dump(memory.get_all(user_id="ann"), file)
+    json.dump(memory.get_all(filters={"user_id": "ann"}, top_k=100_000), file)
 
 A memory is a fact that mem0's model wrote. It becomes an event with the memory's id and the time of its creation
 (``created_at``). An updated memory has the same id, so it is a revision. The speaker is ``actor_id``, else the user or
-the agent, and the session is the run. The rest is metadata, in which ``was`` is "mem0 memory". Relations are events
-without a time ("mem0 relation").
+the agent, and the session is the run. A memory with an ``expiration_date`` expires after this day. The rest is
+metadata, in which ``was`` is "mem0 memory". Relations are events without a time ("mem0 relation").
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timezone, tzinfo
+from datetime import datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from zettel.transcripts.parsing.json_values import as_dict
 from zettel.transcripts.parsing.written_times import moment
 from zettel.transcripts.records import ContentKeys, record, rejected
 
-from .memory_dumps import ORIGIN_KEY, dump_records, flat
+from .memory_dumps import MEM0_MEMORY, ORIGIN_KEY, dump_records, flat
 
 name = "mem0"
 local_times = True
@@ -61,18 +61,26 @@ def _memory(item: dict[str, Any], source: Source, zone: tzinfo, keys: ContentKey
     if when is None and created_at:
         return rejected(source, f"created_at: {str(created_at)[:40]!r} is not a time")
     own = as_dict(item.get("metadata"))
-    metadata = {**flat(own), **flat({field: item.get(field) for field in _METADATA_FIELDS}), ORIGIN_KEY: "mem0 memory"}
+    metadata = {**flat(own), **flat({field: item.get(field) for field in _METADATA_FIELDS}), ORIGIN_KEY: MEM0_MEMORY}
     nested = {key: value for key, value in own.items() if key not in metadata and value not in (None, "", [], {})}
     fields = {
         "content": item["memory"],
         "id": str(item["id"]) if item.get("id") else None,
         "speaker": _speaker(item),
         "occurred_at": when,
+        "expires_at": _expiry(item.get("expiration_date"), zone),
         "session": str(item["run_id"]) if item.get("run_id") else None,
         "metadata": metadata,
         "payload": {"metadata": nested} if nested else None,
     }
     return record(fields, source, keys)
+
+
+def _expiry(written: Any, zone: tzinfo) -> datetime | None:
+    """Return when a memory expires; mem0 writes a day, at whose end it does."""
+    when = moment(written, zone)
+    is_day = isinstance(written, str) and len(written.strip()) == len("2024-05-01")
+    return when + timedelta(days=1) if when is not None and is_day else when
 
 
 def _speaker(item: dict[str, Any]) -> str | None:

@@ -17,6 +17,9 @@ MAX_ITEMS = 50
 ORIGIN_KEY = "was"
 """The metadata key of an event's kind in its original memory."""
 
+MEM0_MEMORY = "mem0 memory"
+"""Its value for a memory of mem0."""
+
 Flat: TypeAlias = str | int | float | bool | list[str]
 
 

@@ -1,0 +1,21 @@
+"""The present time, by which notes expire."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from zettel.model import to_micros
+
+
+def _clock() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def present() -> datetime:
+    """Return the present time in UTC."""
+    return _clock()
+
+
+def present_micros() -> int:
+    """Return the present time in microseconds."""
+    return to_micros(present())
