@@ -27,6 +27,8 @@ TOGETHER = 1024
 """Rows searched in one product, and the largest gap between two of them."""
 MULTIPLIED = 64
 """Rows in one product with all older vectors: reading these from memory takes longer than the product of a few rows."""
+ONE_THREAD = 9_000
+"""Numbers of a matrix whose product with a vector OpenBLAS computes on one thread: fewer than 2304 x 4 (its gemv.c)."""
 SAMPLED = 16
 """One cosine in so many is ranked to find a lower bound of the k highest."""
 
@@ -138,7 +140,7 @@ class ExactIndex(VectorIndex):
     def _products(self, vector: Floats) -> Floats:
         """Return the product of a vector with every row, computed once for a question."""
         if self._last is None or self._last[0] is not vector:
-            self._last = vector, self._rows["vector"] @ vector
+            self._last = vector, products(self._rows["vector"], vector)
         return self._last[1]
 
     def nearest(self, vector: Floats, k: int, allowed: Bools) -> Ints:
@@ -192,6 +194,21 @@ class ExactIndex(VectorIndex):
     @property
     def nbytes(self) -> int:
         return self._rows.nbytes
+
+
+def products(vectors: Floats, vector: Floats) -> Floats:
+    """Return ``vectors @ vector``, (m, dim) @ (dim,) -> (m,), on one thread.
+
+    In one large product OpenBLAS uses several threads, which then wait busily for the next one: a search took twice the
+    processor time, and no less time. It computes a small product on the calling thread.
+    """
+    count, dim = vectors.shape
+    together = max(1, ONE_THREAD // max(dim, 1))
+    whole = count - count % together
+    product = np.empty(count, np.float32)
+    np.matmul(vectors[:whole].reshape(-1, together, dim), vector, out=product[:whole].reshape(-1, together))
+    np.matmul(vectors[whole:], vector, out=product[whole:])
+    return product
 
 
 def at_least(rough: Floats, k: int) -> Ints:

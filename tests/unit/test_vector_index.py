@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from zettel.graph.columnar import ivf
 from zettel.graph.columnar.ivf import CompactIndex, IvfIndex
 from zettel.graph.columnar.tables import RowSelection
-from zettel.graph.columnar.vector_index import ExactIndex, at_least
+from zettel.graph.columnar.vector_index import ExactIndex, at_least, products
 from zettel.graph.embedded import ivf_lists
 
 DIM, ROWS, TOPICS = 32, 6000, 60
@@ -229,6 +230,23 @@ def test_nearest_before_breaks_ties_by_age() -> None:
     assert near.tolist() == [101, 103, 105, 107, 109]
     assert cosines.tolist() == pytest.approx([1.0] * 5, abs=1e-6)
     assert others.tolist() == best(vectors[:950], vectors[950], 5, visible[:950])
+
+
+@pytest.mark.parametrize(("rows", "dim"), [(0, 384), (1, 384), (22, 384), (1000, 384), (257, 2), (5, 20_000)])
+def test_products_of_any_shape_equal_those_of_numpy(rows: int, dim: int) -> None:
+    random = np.random.default_rng(rows)
+    vectors = random.standard_normal((rows, dim), np.float32)
+    vector = random.standard_normal(dim, np.float32)
+    np.testing.assert_allclose(products(vectors, vector), vectors @ vector, rtol=1e-3, atol=1e-3)
+
+
+def test_a_search_needs_one_thread() -> None:
+    vectors, vector = np.ones((20_000, 384), np.float32), np.ones(384, np.float32)
+    products(vectors, vector)
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(50):
+        products(vectors, vector)
+    assert time.process_time() - cpu < 1.3 * (time.perf_counter() - wall)
 
 
 def test_at_least_keeps_all_candidates() -> None:
