@@ -173,16 +173,16 @@ def test_a_payload_of_a_hundred_levels_is_returned_unchanged(memory: Memory) -> 
         ({"content": "x", "payload": [float("nan")]}, "payload: contains nan"),
         ({"content": "x", "metadata": {"a": float("inf")}}, "metadata: contains inf"),
         ({"content": "x", "payload": 10**5000}, "payload: contains a number of more than"),
-        ({"content": "x", "payload": nested(220)}, "payload: is nested more than"),
+        ({"content": "x", "payload": nested(101)}, "payload: is nested more than 100 levels"),
         ({"content": "x", "payload": nested(5000)}, "payload: is nested more than"),
-        ({"content": "x", "metadata": {"a": nested(220)}}, "metadata: is nested more than"),
+        ({"content": "x", "metadata": {"a": nested(100)}}, "metadata: is nested more than 100 levels"),
         ({"content": "x", "metadata": {"\ud800": 1}}, "metadata: contains a lone surrogate"),
         ({"content": "x", "metadata": {"a": "b\x00"}}, "metadata: contains a NUL"),
     ],
 )
 @pytest.mark.any_store
 def test_an_invalid_event_is_refused_in_one_line(memory: Memory, fields: dict[str, Any], complaint: str) -> None:
-    memory.add("Something good.", id="good")
+    memory.add("Something good.", id="good", payload=nested(100), metadata={"a": nested(99)})
     with pytest.raises(InvalidEvent, match=complaint) as refused:
         memory.add(**fields)
     assert "\n" not in str(refused.value)

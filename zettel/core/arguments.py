@@ -236,7 +236,7 @@ def link_type_of(value: LinkType | str, allowed: Iterable[LinkType]) -> LinkType
 
 def require_keepable(name: str, value: Any) -> None:
     """Raise ``InvalidInput`` for JSON that a store cannot return exactly: nan, huge numbers, deep nesting."""
-    todo: list[tuple[Any, int]] = [(value, 0)]
+    todo: list[tuple[Any, int]] = [(value, 1)]
     while todo:
         item, depth = todo.pop()
         if isinstance(item, (dict, list, tuple)):
