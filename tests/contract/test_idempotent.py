@@ -138,8 +138,11 @@ def test_deleted_events_are_not_revived(memory: Memory) -> None:
     memory.delete(id)
     outcome = memory.add_many_report([Event(**event) for event in LIFE])
     assert [done.status for done in outcome] == ["existing"] * 2 + ["deleted"] + ["existing"] * 4
-    with pytest.raises(EventDeleted, match="'3'"):
+    with pytest.raises(EventDeleted, match=r"'3'.* give it another id"):
         memory.add(**LIFE[2])
+    memory.delete(memory.add("No id.", occurred_at="2024-05-01"))
+    with pytest.raises(EventDeleted, match=r"^this event was deleted .* give it an id$"):
+        memory.add("No id.", occurred_at="2024-05-01")
     memory.delete_scope()
     assert len(memory.add_many(LIFE)) == 7
 

@@ -340,6 +340,8 @@ def test_a_config_that_cannot_be_serialised_is_refused(tmp_path: Path, memory: M
         ({"url": tmp_path / "a.db", "run_llm_jobs": False}, "run_llm_jobs= of this memory"),
         ({"url": tmp_path / "a.db", "annotator": Named()}, "annotator= of this memory"),
         ({"url": Store()}, "url= of this memory"),
+        ({"url": tmp_path / "a.db", "audit": tmp_path / "audit.jsonl"}, "neither an audit log nor webhooks"),
+        ({"url": tmp_path / "a.db", "webhooks": tmp_path / "webhooks.yaml"}, "neither an audit log nor webhooks"),
     ]:
         unopened = AsyncMemory(**arguments)  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match=error_text) as error_info:

@@ -160,6 +160,7 @@ def test_a_server_records_keys_and_refusals(tmp_path: Path, path: Path) -> None:
     assert (first["status"], first["result"], second["status"]) == (403, "refused", 403)
     unknown = [record for record in refused if record["status"] == 401]
     assert {record["who"] for record in unknown} == {None}
+    assert not any("name" in record for record in unknown)
     assert len(unknown) + 2 >= MOST
     assert sum(1 + record.get("omitted", 0) for record in unknown) <= 3 * MOST
     text = path.read_text()

@@ -38,6 +38,9 @@ def test_the_subject_of_an_abstract_question() -> None:
     assert subject_of_overview("What are the main topics of our conversations?") == ""
     assert "warehouse" in subject_of_overview("What do I know about the warehouse move?")
     assert "quarrel" in subject_of_overview("How did the quarrel develop?")
+    for last in ("conversation", "session", "meeting", "talk"):
+        assert subject_of_overview(f"Summarise our last {last}.") == ""
+    assert "budget" in subject_of_overview("Summarise our last meeting about the budget.")
 
 
 def hit(id: str, events: str, score: float = 1.0, **fields: Any) -> Hit:
@@ -75,8 +78,9 @@ def test_the_last_session_is_the_latest() -> None:
     sessions = [insight(f"{day.day}", "ab", tag="session") for day in days]
     sessions = [each.model_copy(update={"note": each.note.model_copy(update={"occurred_at": day})})
                 for each, day in zip(sessions, days, strict=True)]  # fmt: skip
-    chosen = choose("Recap our last conversation.", False, NOTES, [insight("large", "abcdef"), *sessions])
-    assert [each.note.id for each in chosen] == ["9"]
+    for question in ("Recap our last conversation.", "Summarise our latest session.", "A recap of the last talk"):
+        chosen = choose(question, False, NOTES, [insight("large", "abcdef"), *sessions])
+        assert [each.note.id for each in chosen] == ["9"]
 
 
 def test_insights_precede_their_notes_and_scores_never_rise() -> None:

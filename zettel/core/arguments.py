@@ -320,8 +320,9 @@ def _named(value: object) -> str:
 def head_of(event: Event, outcome: Remembered) -> str:
     """The id of the event's head note. Raises ``EventDeleted``."""
     if outcome.id is None:
+        id = event.external_id
+        name, other = ("this event", "an") if id is None else (f"the event with id {id!r}", "another")
         raise EventDeleted(
-            f"the event with id {event.external_id!r} was deleted from this scope and is not added again: "
-            "to add it nevertheless, give it another id"
+            f"{name} was deleted from this scope and is not added again: to add it nevertheless, give it {other} id"
         )
     return outcome.id

@@ -82,7 +82,7 @@ class Sweeper:
         counted: set[str] = set()
         async for page in self._due(scope, retention.then, ends):
             if dry_run:
-                removed = {note.id for note in page}
+                removed = {note.id for note in page} - await self._restored(scope, page, retention.then)
             elif retention.then == "archive":
                 removed = await self._archive(scope, page, ends)
             else:
@@ -136,6 +136,13 @@ class Sweeper:
         needed = {id for id, event in events.items() if ends.latest is None or event.recorded_at > ends.latest}
         needed.update(event for note in related.values() if PINNED in note.tags for event in note.event_ids)
         return [note for note in stated if needed.isdisjoint(note.event_ids)]
+
+    async def _restored(self, scope: Scope, notes: Sequence[Note], then: Then) -> set[str]:
+        """Return those of the notes that a person restored, so that no sweep archives them again."""
+        if then != "archive":
+            return set()
+        histories = await self._store.histories(scope, sorted(note.id for note in notes))
+        return {id for id, history in histories.items() if is_reverted(history, JobKind.EXPIRE)}
 
     async def _archive(self, scope: Scope, notes: Sequence[Note], ends: _Ends) -> set[str]:
         """Archive notes and those derived from them, and return the ids of these."""

@@ -300,6 +300,8 @@ def _opening(memory: AnyMemory) -> dict[str, Any]:
         raise InvalidInput("a config must not contain a password: set NEO4J_USERNAME and NEO4J_PASSWORD, omit auth=")
     if settings.store_key is not None:
         raise InvalidInput("a config must not contain the key of a file: set ZETTEL_STORE_KEY, omit key=")
+    if inner._backend.audit is not None or local.webhooks_file is not None:
+        raise InvalidInput("a config contains neither an audit log nor webhooks: create the component in code")
     if str(settings.url) == ":memory:":
         raise InvalidInput("a config cannot reopen an in-memory store: open the memory from a file")
     defaults = {"annotator": None, "budget": None, "run_llm_jobs": True, "decay": None}

@@ -59,22 +59,22 @@ class LocalBackend:
     ) -> None:
         self.memory = LocalMemory(Settings(url, **settings), scope, runner, scorer, webhooks)
         self._scope = scope
-        self._audit = audit
+        self.audit = audit
         self._auditor: Auditor | None = None
 
     async def open(self) -> None:
         """Open the store and start its jobs. Raises what the store's ``open`` raises, and ``AuditError``."""
-        if self._audit is None:
+        if self.audit is None:
             await self.memory.open()
             return
         from zettel.local.audit_log import AuditLog
         from zettel.local.auditing import Auditor
 
-        log = self._audit if isinstance(self._audit, AuditLog) else AuditLog(self._audit)
+        log = self.audit if isinstance(self.audit, AuditLog) else AuditLog(self.audit)
         try:
             await self.memory.open()
         except BaseException:
-            if log is not self._audit:
+            if log is not self.audit:
                 log.close()
             raise
         assert self.memory.engine is not None

@@ -38,7 +38,7 @@ class LocalMemory:
         self._scope = scope
         self.runner = runner
         self.scorer = scorer
-        self._webhooks_file = webhooks
+        self.webhooks_file = webhooks
         self._webhooks: Webhooks | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -50,8 +50,8 @@ class LocalMemory:
         from zettel.local.runners import load_runner
 
         runner = load_runner(self.runner)
-        if self._webhooks_file is not None:
-            self._webhooks = await self._open_webhooks(self._webhooks_file, runner)
+        if self.webhooks_file is not None:
+            self._webhooks = await self._open_webhooks(self.webhooks_file, runner)
         try:
             self.engine = await start(self.settings, runner, self._webhooks)
         except BaseException:

@@ -177,8 +177,10 @@ def asks_for_last_session(text: str) -> bool:
 
 
 def subject_of_overview(rest: str) -> str:
-    """Return what an abstract question asks about; "" if it asks about everything. ``rest`` is without dates."""
-    subject = _OVERVIEW_OF.sub(" ", _OVERVIEW.sub(" ", " ".join(rest[:_READ_CHARACTERS].split())))
+    """Return the subject of an abstract question without its dates; "" for everything, or for the last session."""
+    subject = " ".join(rest[:_READ_CHARACTERS].split())
+    for pattern in (_LAST_SESSION, _OVERVIEW, _OVERVIEW_OF):
+        subject = pattern.sub(" ", subject)
     return "" if is_about_nothing_else(subject) else subject
 
 

@@ -33,7 +33,7 @@ class Refusals:
             self._omitted += 1
             return
         fields: dict[str, Any] = {
-            "op": "http", "who": None if key is None else key.principal, "name": None if key is None else key.name,
+            "op": "http", **({"who": None} if key is None else {"who": key.principal, "name": key.name}),
             "method": method if method in METHODS else OTHER, "route": route, "status": status, "result": "refused",
         }  # fmt: skip
         try:
