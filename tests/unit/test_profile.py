@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from tests.unit.test_insights import note
-from zettel.evolve.profile import MAX_CHARS, Statement, profile, statements
+from zettel.evolve.profile import MAX_CHARS, Statement, profile, shortened, statements
 from zettel.model import Kind
 
 
@@ -139,3 +139,31 @@ def test_a_profile_has_a_maximum_length() -> None:
 def test_a_profile_contains_no_secrets() -> None:
     found = statements(note("Ann", 1, "I'm vegan. My password: hunter2-Lobster. I live in Porto."))
     assert [statement.text for statement in found] == ["I'm vegan.", "I live in Porto."]
+
+
+PROFILE = """Instructions
+- user: Answer in metric units. (2024-01-02)
+- user: Never use emoji. (2024-03-02)
+Lasting
+- user: I live in Leeds. (2024-01-01)
+- user: I work at Acme. (2024-02-01)
+Recent
+- user: I'm training for a marathon. (2024-05-01)"""
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        (1000, ["metric", "emoji", "Leeds", "Acme", "marathon"]),
+        (230, ["metric", "emoji", "Acme", "marathon"]),
+        (190, ["metric", "emoji", "marathon"]),
+        (110, ["metric", "emoji"]),
+        (60, ["emoji"]),
+        (10, []),
+    ],
+)
+def test_a_shortened_profile_contains_instructions_and_what_is_new(most: int, expected: list[str]) -> None:
+    text = shortened(PROFILE, lambda text: len(text) <= most)
+    assert len(text) <= most
+    assert [word for word in ("metric", "emoji", "Leeds", "Acme", "marathon") if word in text] == expected
+    assert not any(line in text.splitlines()[-1:] for line in ("Instructions", "Lasting", "Recent"))

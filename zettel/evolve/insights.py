@@ -15,7 +15,7 @@ from zettel.link.near import Binding
 from zettel.llm.prompt_lines import clip
 from zettel.model import Note, TermUse
 from zettel.text.background import rarity_of
-from zettel.text.extraction import is_question, sentences
+from zettel.text.extraction import asks, sentences
 from zettel.text.filler import is_filler
 from zettel.text.keywords import find_terms
 from zettel.text.tokens import phrase_key, tokenize
@@ -170,7 +170,7 @@ def _quotable(members: Sequence[Member], ask: bool) -> list[tuple[int, str]]:
         for sentence in sentences(members[at].note.content)
         if len(sentence.split()) >= MIN_WORDS
         and not is_filler(sentence, members[at].note.role)
-        and (ask or not (is_question(sentence) or sentence.startswith(_ASIDE)))
+        and (ask or not (asks(sentence) or sentence.startswith(_ASIDE)))
     ] or [(at, clip(members[at].note.content, MAX_QUOTED)) for at in central if ask]
 
 

@@ -12,7 +12,7 @@ facts that a model wrote ("Ann lives in Oslo.") about a speaker.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import log
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from zettel.evolve.insights import MAX_TERM, span
 from zettel.link.fact_changes import replaces
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, implied_role
-from zettel.text.extraction import is_question, sentences
+from zettel.text.extraction import asks, sentences
 from zettel.text.facts import MAX_CHARS as MAX_NOTE
 from zettel.text.facts import Fact, expanded, facts, own_words
 from zettel.text.frames import language_of
@@ -140,7 +140,7 @@ def statements(note: Note, least: float = LEAST_WEIGHT) -> list[Statement]:
         is_own = not (language.first | language.mine).isdisjoint(full.lower().split())
         if language.about and (own or is_own):
             weight = max(weight, weight_about(sentence, Place(number, len(spoken)), language))
-        is_shown = weight >= least and len(sentence) >= MIN_STATEMENT and not (is_question(sentence) and not own)
+        is_shown = weight >= least and len(sentence) >= MIN_STATEMENT and not (asks(sentence) and not own)
         if is_shown and not secrets_in(sentence):  # a profile is in every prompt
             found.append(_statement(note, speaker or "user", sentence, own, weight))
     return found
@@ -190,6 +190,26 @@ def render(lines: Sequence[ProfileLine]) -> Profile | None:
     )
     people = tuple(dict.fromkeys(line.person for line in lines))
     return Profile(content, people, tuple(sorted({source for line in lines for source in line.sources})))
+
+
+def shortened(profile: str, fits: Callable[[str], bool]) -> str:
+    """Return a profile without the oldest lines under its headings, so that it fits; "" if no line does.
+
+    Under each heading the oldest line is first. Lasting statements are left out first, instructions last.
+    """
+    parts: list[list[str]] = []
+    for line in profile.splitlines():
+        if not line.startswith("- ") or not parts:
+            parts.append([])
+        parts[-1].append(line)
+    for part in sorted(parts, key=lambda part: (part[0] == INSTRUCTIONS_HEAD, part[0] == RECENT_HEAD)):
+        while len(part) > 1 and not fits(_joined(parts)):
+            del part[1]
+    return _joined(parts)
+
+
+def _joined(parts: Iterable[Sequence[str]]) -> str:
+    return "\n".join(line for part in parts if len(part) > 1 for line in part)
 
 
 def _statement(note: Note, person: str, text: str, stated: tuple[Fact, ...], weight: float) -> Statement:

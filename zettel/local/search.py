@@ -146,11 +146,14 @@ async def context(
     if not profile or search.get("as_of") is not None or search.get("known_at") is not None:
         return pack(hits, max_tokens, questions=questions, omit_flagged=omit_flagged, today=today)
 
+    from zettel.evolve.profile import shortened
     from zettel.model.tags import PROFILE
+    from zettel.search.pack import OPENING_SHARE, estimate_tokens
 
     profiles = (await list_(memory, kinds=[Kind.INSIGHT], tags=[PROFILE], limit=1, scope=scope)).notes
     others = [hit for hit in hits if hit.note.id not in {note.id for note in profiles}]
-    opening = profiles[0].content if profiles else ""
+    most = int(OPENING_SHARE * max_tokens)
+    opening = shortened(profiles[0].content, lambda text: estimate_tokens(text) <= most) if profiles else ""
     return pack(others, max_tokens, opening, questions, omit_flagged=omit_flagged, today=today)
 
 

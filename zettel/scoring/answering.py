@@ -40,6 +40,11 @@ _NOT_STATE_PATTERN = re.compile(
     r"|made|taken|won)\b",
     re.IGNORECASE,
 )
+_LOWER_NAME = re.compile(
+    r"\b(?!(?:what|who|where|when|how|that|it|he|she|let|here|there)\b)([a-z]+)'s (?=[a-z])"
+    r"|\bdoes (?!(?:he|she|it|my|our|his|her|their|your|the|this|that|an?|one)\b)([a-z]+) (?=(?:work|live|do|like)\b)"
+)
+"""A person whose name has no capital: "what's tom's job"."""
 _MONEY = re.compile(r"\b(?:how much|costs?|prices?|pay)\b", re.IGNORECASE)
 _DAY = re.compile(r"\b(?:(?:what|which) (?:day|date)|when (?:is|are)|for when)\b", re.IGNORECASE)
 _NUMBER = re.compile(
@@ -82,7 +87,8 @@ def parse_state_question(text: str) -> StateQuestion | None:
     """Parse a question about one current state; None for any other question."""
     if len(text) > MAX_QUESTION_CHARACTERS or not _STATE_PATTERN.search(text) or _NOT_STATE_PATTERN.search(text):
         return None
-    subject = frozenset(token for name in find_names(text) for token in tokenize(name.text))
+    names = [name.text for name in find_names(text)] or [one or other for one, other in _LOWER_NAME.findall(text)]
+    subject = frozenset(token for name in names for token in tokenize(name))
     topic = frozenset(tokenize(text)) - subject - _ANSWER_KIND_TOKENS
     value = next((kind for kind, form in _VALUES if form.search(text)), "")
     return StateQuestion(subject, topic, matter_of(text.lower().replace("?", " ").split()), value)
@@ -172,7 +178,10 @@ def order_answers(
     is_chat = any(note.role is not None for note in notes)  # else "I" is one of several people
     own = parse_own_question(text, question.value, _ANSWER_KIND_TOKENS) if is_chat else None
     if own is None:
-        judgements = [judge_note(question, note, speakers) for note in notes]
+        judgements = [
+            Judgement(Verdict.UNSURE) if note.role == "assistant" else judge_note(question, note, speakers)
+            for note in notes
+        ]
     else:
         judgements = [Judgement(judge(own, note)) for note in notes]
     if is_chat and judgements[0].verdict is Verdict.UNSURE:

@@ -43,7 +43,7 @@ _POLITE = re.compile(
     r"^\W*(?:(?:can|could|would) you (?:please )?(?:tell|give|remind) me|do you know|please)\b", re.IGNORECASE
 )
 _YOU = re.compile(r"\byou(?:rs?)?\b", re.IGNORECASE)
-_ME = re.compile(r"\bI\b|\bwe (?:live|work)\b")
+_ME = re.compile(r"\bi\b|\bwe (?:live|work)\b", re.IGNORECASE)
 _NOW = re.compile(r"\b(?:now|currently|at the moment|at present|today|these days|right now)\b", re.IGNORECASE)
 _CALLED = re.compile(r"\b(?:called|named?)\b", re.IGNORECASE)
 _ASKING = re.compile(

@@ -49,7 +49,7 @@ def reorder_by_answer(
     found = [row for row in rows if candidates.ids[row] in notes]
     rows = newer_first(question.text, found, updated, candidates, notes)
     if rows != found:
-        score = _in_order(score, rows)
+        score = in_order(score, rows)
     examined = rows[:most]
     texts = [notes[candidates.ids[row]] for row in examined]
     old = replaced(candidates, examined, question.valid_at)
@@ -66,7 +66,7 @@ def reorder_by_answer(
         return rows, score, {}
     places, verdicts = answers or AnswerOrder(list(range(len(texts))), [Verdict.UNSURE] * len(texts))
     moved = [examined[place] for place in dict.fromkeys((*first, *places))]
-    changed = _in_order(score, moved)
+    changed = in_order(score, moved)
     changed[moved[: len(first)]] = np.maximum(changed[moved[: len(first)]], CERTAIN)
     judged = {row: 1.0 if place in first else float(verdicts[place]) for place, row in enumerate(examined)}
     return moved + rows[len(examined) :], changed, judged
@@ -99,7 +99,7 @@ def _answering(asked: AskedFact, notes: Sequence[Note], old: Mapping[int, int], 
     return begun[:1]
 
 
-def _in_order(score: Floats, rows: Sequence[int]) -> Floats:
+def in_order(score: Floats, rows: Sequence[int]) -> Floats:
     """Return the scores of these rows, reassigned so that they fall in this order."""
     changed: Floats = score.copy()
     changed[list(rows)] = np.sort(score[list(rows)])[::-1]

@@ -18,6 +18,7 @@ from zettel.search.tense import direction_of
 from zettel.text.background import background_rarity
 from zettel.text.dates import COUNT, find_dates, placed_dates
 from zettel.text.days import DAY_NAMES, DateContext, count_of
+from zettel.text.shorthand import written_out
 from zettel.text.tokens import UNSPACED, phrase_key, tokenize
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ _END_OF = re.compile(r"(?:end|close)\s", re.IGNORECASE)
 _START_OF = re.compile(r"(?:beginning|start)\s", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
+_OPENS_QUESTION = re.compile(
+    r"^\W*(?:(?:and|so|but|ok|hey|also) )?(?:what|which|who|whose|whom|when|where|why|how|is|are|am|was|were|do|does|did"
+    r"|has|have|had|can|could|would|will|should)(?:'s)?\b[^.!\n]*\.?\s*$",
+    re.IGNORECASE,
+)
+"""One sentence that begins as a question."""
 
 
 def parse_question(
@@ -92,6 +99,7 @@ def parse_question(
     (None: UTC). Notes must be true at ``valid_at`` (microseconds; None: ``today``).
     """
     today = None if today == TIME_MIN else today
+    text = _marked(written_out(text))
     tokens = tuple(dict.fromkeys(tokenize(text)))
     rarity = background_rarity(tokens)
     if len(tokens) > MAX_TOKENS:
@@ -113,6 +121,11 @@ def parse_question(
         many=asks_for_many(text),
         present=asks_for_present(text),
     )
+
+
+def _marked(text: str) -> str:
+    """Return a question with its mark, which many people do not type: the scorer learned from questions with one."""
+    return f"{text.rstrip(' .')}?" if "?" not in text and _OPENS_QUESTION.match(text) else text
 
 
 def names_in(text: str) -> tuple[str, ...]:

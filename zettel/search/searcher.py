@@ -31,7 +31,9 @@ from zettel.ports.query import Candidates, Query, Question, SearchRequest, Seed
 from zettel.scoring.answering import parse_state_question
 from zettel.scoring.ranking import Ranked, outdated, rank
 from zettel.scoring.strength import FRESH, strength, with_weak_use
-from zettel.search.answer_order import reorder_by_answer
+from zettel.search.announced import DEPTH as ANNOUNCED_DEPTH
+from zettel.search.announced import announced_first, asks_about_now
+from zettel.search.answer_order import in_order, reorder_by_answer
 from zettel.search.archived import PAGE, ArchiveCandidates, is_requested
 from zettel.search.asked_fact import asked_fact
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
@@ -281,8 +283,11 @@ class Searcher:
         least = request.min_score or 0.0
         old = outdated(candidates, question.valid_at) & request.current_only
         updated = updates(candidates, question.valid_at)
-        k = max(request.k, reads, _depth(question, scorer, updated))
-        best = rank(scores, candidates, max(k, PLACES), old | (scores.score < least))
+        depth = _depth(question, scorer, updated)
+        k = max(request.k, reads, depth)
+        # A note that rises by what it states gets the score of its new place: it is compared later.
+        hidden = old if depth else old | (scores.score < least)
+        best = rank(scores, candidates, max(k, PLACES), hidden)
         strengths: Mapping[int, float] = {}
         if _is_current(request) and (ties := near_ties(scores.score, best)):
             now = request.now or datetime.now(timezone.utc)
@@ -605,7 +610,13 @@ def _parsed(searches: Sequence[tuple[_Search, int]], vectors: Mapping[str, Float
 
 def _depth(question: Question, scorer: Scorer, updated: Mapping[int, Sequence[int]]) -> int:
     """Notes to examine; 0 unless the question asks for a fact or a current state, or notes are partly replaced."""
-    return _answer_depth(question, scorer) or (UPDATED_DEPTH if updated else 0)
+    announced = ANNOUNCED_DEPTH if _reads_notes(scorer) and asks_about_now(question.text) else 0
+    return _answer_depth(question, scorer) or announced or (UPDATED_DEPTH if updated else 0)
+
+
+def _reads_notes(scorer: Scorer) -> bool:
+    """Return whether the best notes of a scorer are reordered by what they state."""
+    return isinstance(scorer, AnsweringScorer) and scorer.answer_depth > 0
 
 
 def _answer_depth(question: Question, scorer: Scorer) -> int:
@@ -627,7 +638,15 @@ def _reordered(
     rows, score, answer_scores = reorder_by_answer(
         question, candidates, scores.score, ranked.rows, notes, most, outvoted, ranked.updated
     )
-    rows = rows[: max(request.k, reads)]
+    if _reads_notes(scorer) and question.today is not None:
+        now = question.today if question.valid_at is None else question.valid_at
+        found = [notes[candidates.ids[row]] for row in rows]
+        order = [rows[place] for place in announced_first(question.text, found, now)]
+        if order != rows:
+            rows, score = order, in_order(score, order)
+            answer_scores = answer_scores | {rows[0]: 1.0}
+    least = request.min_score or 0.0
+    rows = [row for row in rows[: max(request.k, reads)] if score[row] >= least]
     return ranked._replace(rows=rows, scores=replace(scores, score=score), extra_features={"statement": answer_scores})
 
 

@@ -19,7 +19,7 @@ from zettel.llm.prompt_lines import clip
 from zettel.model import EventRecord, Kind, Note, event_text
 from zettel.ports.candidate_rules import expired
 from zettel.search.pack import SPEAKER_CHARS, WARNING, cut, estimate_tokens
-from zettel.text.extraction import is_question, sentences
+from zettel.text.extraction import asks, sentences
 from zettel.text.facts import states_fact
 from zettel.text.filler import is_filler
 from zettel.text.keywords import find_terms
@@ -165,7 +165,7 @@ def _quotes(turn: int, event: EventRecord, weights: Mapping[str, float], when: s
     speaker = event.speaker or event.role or ""
     for place, sentence in enumerate(sentences(event_text(event))):
         words = frozenset(tokenize(sentence)) & weights.keys()
-        if not words or len(sentence.split()) < MIN_WORDS or is_question(sentence) or is_filler(sentence, event.role):
+        if not words or len(sentence.split()) < MIN_WORDS or asks(sentence) or is_filler(sentence, event.role):
             continue
         line = f"- {_source(event, when)}{clip(sentence, MAX_QUOTED)}"
         is_answer = event.role == "assistant"

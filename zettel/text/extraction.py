@@ -31,6 +31,14 @@ _HASHTAG = re.compile(r"(?<![\w&#/])#(\w*[^\W\d_]\w*)")
 
 _QUESTION = re.compile("[?\uff1f\u061f]\\W*(?:$|\\s)")
 
+_UNMARKED_QUESTION = re.compile(
+    r"^\W*(?:(?:so|and|but|ok|hey|hi|btw|also|please|pls),? )*(?:(?:what|which|who|where|when|why|how)(?: \w+){0,3}?"
+    r" (?:should|can|could|would|do|does|did|shall) (?:i|we|you|they|he|she|it)\b"
+    r"|(?:should|can|could|would|shall|do|does|did|will|is|are|am) (?:i|we|you|they|he|she|it|this|that|there)\b)"
+    r"|[,;] (?:should|shall|can|could) (?:i|we) \w+(?: \w+){0,3}$",
+    re.IGNORECASE,
+)
+
 _IMAGE = re.compile(r"!\[|\[(?:image|photo|picture|img)\b", re.IGNORECASE)
 
 _OTHER_LETTER = re.compile("[\u0400-\u052f\u0600-\u06ff\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
@@ -48,6 +56,11 @@ _SCRIPTS = (
 def is_question(text: str) -> bool:
     """Return whether a sentence of ``text`` ends in a question mark."""
     return ("?" in text or not text.isascii()) and bool(_QUESTION.search(text))
+
+
+def asks(sentence: str) -> bool:
+    """Return whether a sentence is a question, also without a mark: "how do i tell my boss"."""
+    return is_question(sentence) or _UNMARKED_QUESTION.search(sentence.rstrip(" .!")) is not None
 
 
 def tags_of(text: str, has_date: bool) -> tuple[str, ...]:

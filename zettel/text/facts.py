@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from zettel.model import Kind, Note, implied_role
 from zettel.text.dates import placed_dates
-from zettel.text.extraction import is_question, sentences
+from zettel.text.extraction import asks, sentences
 from zettel.text.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, towns
 from zettel.text.markdown import FENCED
 from zettel.text.tokens import tokenize
@@ -185,7 +185,7 @@ def asserted_sentences(content: str) -> tuple[Language | None, tuple[str, ...]]:
 
 def _before_question(sentence: str, language: Language) -> str:
     """Return a sentence that does not ask, or what the speaker states before one: "I'm vegan, any ideas?"."""
-    if not is_question(sentence):
+    if not asks(sentence):
         return sentence
     opening = language.opening.match(sentence)
     words = sentence[opening.end() if opening else 0 :].split(maxsplit=1)

@@ -12,7 +12,7 @@ from enum import IntFlag
 from functools import cached_property, lru_cache
 
 from zettel.text.background import zipf
-from zettel.text.extraction import is_question
+from zettel.text.extraction import asks
 from zettel.text.mood import Mood, mood_of
 from zettel.text.names import find_names
 from zettel.text.tokens import clean, token_of, tokenize
@@ -215,7 +215,7 @@ class ParsedSentence:
     @cached_property
     def is_question(self) -> bool:
         """True if the sentence contains a question."""
-        return is_question(self.text)
+        return asks(self.text)
 
     @cached_property
     def is_first_person(self) -> bool:

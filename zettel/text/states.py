@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from zettel.text.dates import find_dates
-from zettel.text.extraction import is_question, sentences
+from zettel.text.extraction import asks, sentences
 from zettel.text.filler import is_filler
 from zettel.text.mood import Mood, mood_of
 from zettel.text.names import find_names
@@ -106,7 +106,7 @@ def is_state(text: str) -> bool:
     Example: true for "I'm allergic to nuts.", false for "I'm tired." and "I ran to Asker.".
     """
     text = clean(text)
-    if len(text) > MAX_CHARS or is_question(text):
+    if len(text) > MAX_CHARS or asks(text):
         return False
     asserted = [rest for sentence in sentences(text) if (rest := _without_pleasantries(sentence))]
     return bool(asserted) and all(map(_is_state, asserted))
