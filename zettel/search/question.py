@@ -78,8 +78,8 @@ _START_OF = re.compile(r"(?:beginning|start)\s", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
 _OPENS_QUESTION = re.compile(
-    r"^\W*(?:(?:and|so|but|ok|hey|also) )?(?:what|which|who|whose|whom|when|where|why|how|is|are|am|was|were|do|does|did"
-    r"|has|have|had|can|could|would|will|should)(?:'s)?\b[^.!\n]*\.?\s*$",
+    r"^\W*(?:(?:and|so|but|ok|hey|also) )?(?:what|which|who|whose|whom|when|where|why|how|is|are|am|was|were|do|does"
+    r"|did|has|have|had|can|could|would|will|should)(?:'s)?\b[^.!\n]*\.?\s*$",
     re.IGNORECASE,
 )
 """One sentence that begins as a question."""
