@@ -17,6 +17,7 @@ import hypothesis
 import pytest
 
 from tests import neo4j_servers, processes
+from zettel.bench.results import checkout_commit
 
 SERVER_TIMEOUT = 300  # seconds for a test on a Neo4j server, whose first query of each kind is slow
 SAMPLE_PERCENT = 2  # the share of a heavy test's full count that an ordinary run takes
@@ -187,6 +188,7 @@ class SoakReport:
             result = {
                 "module": path,
                 "full": bool(session.config.getoption("soak")),
+                "commit": checkout_commit(),
                 "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
                 "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
                 "python": platform.python_version(),

@@ -1,7 +1,8 @@
 """Docs pages as programs: runs their code blocks in order and compares the output shown on the page.
 
-Blocks of one page share one folder and one namespace. In Python, ``#> `` lines are the output of the block above;
-in a ``console`` block, the lines after a ``$ `` line. Numbers, ids and white space are not compared.
+Blocks of one page share one folder and one namespace. In Python, ``#> `` lines are the output of the block above, as is
+a ``text`` block after the line "prints"; in a ``console`` block, the lines after a ``$ `` line. The output is compared
+except for ids, durations, dates and times near now, and white space. Scores may differ a little between machines.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,18 +28,28 @@ PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 EXECUTED = {"python", "console", "bash"}
 
 _BLOCK = re.compile(
-    r"(?:^<!-- not run: (?P<reason>[^\n]+?) -->\n+)?^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:^<!-- not run: (?P<reason>[^\n]+?) -->\n+)?^```(?P<language>\w+)\n(?P<body>.*?)^```$"
+    r"(?:\n\nprints\n\n^```text\n(?P<prints>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
 )
+_FIGURE = re.compile(r"((?<!\w)-?\d(?:[\d.,:]*\d)?(?:[-T]\d[\d.:]*)*(?: \d\d:\d\d[\d:]*)?)")
+_SCORE = re.compile(r"-?[01]?\.\d+")
+MAX_SCORE_DIFFERENCE = 0.02
+"""Largest difference of a score or a cosine between machines."""
+MAX_TOKEN_DIFFERENCE = 0.05
+"""Largest relative difference of the tokens of prompts between runs, because an id takes more or fewer tokens."""
+
 _OUTPUT = re.compile(r"^ *#> ?(.*)$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A fenced block: the first line of its body, and the reason if it is not run."""
+    """A fenced block: the first line of its body, the reason if it is not run, and the output in a block below it."""
 
     language: str
     body: str
     line: int
     reason: str | None
+    prints: str | None = None
 
 
 def blocks(page: Path) -> list[Block]:
@@ -44,7 +57,7 @@ def blocks(page: Path) -> list[Block]:
     fenced = []
     for match in _BLOCK.finditer(text):
         line = text.count("\n", 0, match.start("body")) + 1
-        fenced.append(Block(match["language"], match["body"], line, match["reason"]))
+        fenced.append(Block(match["language"], match["body"], line, match["reason"], match["prints"]))
     return [block for block in fenced if block.language in EXECUTED]
 
 
@@ -52,11 +65,53 @@ def name_of(page: Path) -> str:
     return page.relative_to(CHECKOUT).as_posix()
 
 
-def without_numbers(text: str) -> list[str]:
-    """Return lines for comparison, without ids, numbers, ellipses, and white space at ends and between words."""
+def differences(printed: str, shown: str) -> list[str]:
+    """Return the lines that a page shows in another way than they are printed."""
+    pairs = zip_longest(_lines(printed), _lines(shown), fillvalue="")
+    return [f"{one!r} is shown as {other!r}" for one, other in pairs if not _is_alike(one, other)]
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines with words, without ids and ellipses, and with one space for each white space."""
     text = re.sub(r"\b([nejs])_[0-9a-f]{4,}…?", r"\1_ID", text)
-    text = re.sub(r"\d[\d.,:]*", "#", text)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+def _is_alike(printed: str, shown: str) -> bool:
+    one, other = _FIGURE.split(printed), _FIGURE.split(shown)
+    if one[::2] != other[::2]:
+        return False
+    after = one[2::2]
+    return all(
+        a == b or _are_scores(a, b) or _is_duration(text) or _are_near_now(a, b) or _are_tokens_of_a_model(a, b, text)
+        for a, b, text in zip(one[1::2], other[1::2], after, strict=True)
+    )
+
+
+def _are_scores(printed: str, shown: str) -> bool:
+    if not (_SCORE.fullmatch(printed) and _SCORE.fullmatch(shown)):
+        return False
+    return abs(float(printed) - float(shown)) <= MAX_SCORE_DIFFERENCE + 1e-9
+
+
+def _is_duration(after: str) -> bool:
+    return re.match(r" ?(?:s|ms|seconds)\b", after) is not None
+
+
+def _are_tokens_of_a_model(printed: str, shown: str, after: str) -> bool:
+    """Return whether both are nearly as many tokens of prompts, which contain random ids."""
+    if not after.startswith(" tokens"):
+        return False
+    one, other = (float(text.replace(",", "")) for text in (printed, shown))
+    return abs(one - other) <= MAX_TOKEN_DIFFERENCE * other
+
+
+def _are_near_now(printed: str, shown: str) -> bool:
+    """Return whether both are dates or times in the same format, and the printed one is of these days."""
+    if re.sub(r"\d", "0", printed) != re.sub(r"\d", "0", shown):
+        return False
+    days = [(datetime.now() + timedelta(days=days)).strftime("%Y-%m-%d") for days in (-1, 0, 1)]
+    return printed.startswith(tuple(days))
 
 
 def enter_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,9 +157,9 @@ def run_python(block: Block, where: str, names: dict[str, Any]) -> None:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(padded, where, "exec"), names)
-    shown = "\n".join(_OUTPUT.findall(block.body))
+    shown = "\n".join([*_OUTPUT.findall(block.body), *(block.prints or "").splitlines()])
     if shown:
-        assert without_numbers(out.getvalue()) == without_numbers(shown), f"{where} prints\n{out.getvalue()}"
+        check_output(out.getvalue(), shown, where)
 
 
 def commands(block: Block) -> Iterator[tuple[str, str | None]]:
@@ -124,4 +179,9 @@ def run_command(command: str, shown: str | None, where: str, state: Path) -> Non
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, f"{where}: {command}\n{done.stdout}{done.stderr}"
     if shown is not None:
-        assert without_numbers(done.stdout) == without_numbers(shown), f"{where}: {command}\n{done.stdout}"
+        check_output(done.stdout, shown, f"{where}: {command}")
+
+
+def check_output(printed: str, shown: str, where: str) -> None:
+    found = differences(printed, shown)
+    assert not found, f"{where} prints\n{printed}\n" + "\n".join(found)

@@ -11,6 +11,7 @@ from typing import Any
 
 _OBJECT = re.compile(r"^::: ([\w.]+)\n(?:    .*\n|\n(?=    ))*", re.MULTILINE)
 _LINKED = re.compile(r"!?\[((?:`[^`]*`|[^\]`])*)\]\([^)\s]+\)")
+_SOURCES = re.compile(r"<!-- numbers: [^>]*-->\s?")
 _texts: dict[str, str] = {}
 _nav: list[Any] = []
 
@@ -23,8 +24,8 @@ def on_nav(nav: Any, config: Any, files: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Remember the text of a page."""
-    _texts[page.file.src_uri] = _OBJECT.sub(lambda match: documentation(match[1]), markdown + "\n")
+    """Remember the text of a page, without the marks of the sources of its numbers."""
+    _texts[page.file.src_uri] = _OBJECT.sub(lambda match: documentation(match[1]), _SOURCES.sub("", markdown) + "\n")
     return markdown
 
 
