@@ -429,6 +429,13 @@ class TestNotes:
         assert "'elsewhere/chat.txt' is not in the sources of the default scope" in result.err
         assert zettel("delete", "--source", "./chat.txt", "--yes").out == "5 notes deleted\n"
 
+    def test_a_mistyped_scope_is_named(self, zettel: Zettel, chat: str) -> None:
+        zettel("import", chat)
+        deleted = zettel("delete", "--scope", "--user", "nobdy", "--yes")
+        assert (deleted.out, deleted.err) == ("0 notes deleted\n", "zettel: user='nobdy' had no notes: see zettel scopes\n")
+        empty = zettel("context", "Anything?", "--user", "nobdy")
+        assert (empty.out, empty.err) == ("\n", "zettel: no notes in user='nobdy': see zettel scopes\n")
+
     def test_an_invalid_time_is_an_error(self, zettel: Zettel) -> None:
         result = zettel("add", "x", "--at", "tomorrow")
         assert (result.status, result.err.count("\n")) == (2, 1)

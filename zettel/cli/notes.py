@@ -166,6 +166,8 @@ def delete(
         print_json({"deleted": count})
     else:
         echo("1 note deleted" if count == 1 else f"{count} notes deleted")
+    if scope and not count:
+        notify(f"zettel: {options.scope()} had no notes: see zettel scopes")
 
 
 def _described(record: Any) -> str:

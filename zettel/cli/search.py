@@ -147,10 +147,13 @@ def context(
         else:
             gathered = memory.answer_context(question, rounds, **arguments)
             text = gathered.text
+        has_notes = bool(text) or bool(memory.list(limit=1).notes)
     if options.json:
         print_json({"context": text} if gathered is None else gathered)
         return
     echo(text)
+    if not has_notes:
+        notify(f"zettel: no notes in {options.scope()}: see zettel scopes")
     if gathered is not None:
         rounds_done = "1 round" if gathered.rounds == 1 else f"{gathered.rounds} rounds"
         notify(f"zettel: {rounds_done} of searches: {gathered.ended}")

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter, ValidationError
 
+from zettel.core.messages import own_name
 from zettel.core.present import present
 from zettel.errors import EventDeleted, InvalidEvent, InvalidInput, NotFound
 from zettel.model import (
@@ -270,13 +271,23 @@ def checked(event: Event | Mapping[str, Any]) -> Event:
     except InvalidInput as error:
         raise InvalidEvent(f"the event cannot be stored: {error}") from None
     except ValidationError as error:
-        raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
+        raise InvalidEvent(f"the event cannot be stored: {_complaint_of_event(error)}") from None
     if not event.content.strip() and event.payload is None:
         raise InvalidEvent("the event is empty: give it content or a payload")
     require_size(event_text(event))
     for name in ("external_id", "title", "speaker"):
         require_size(getattr(event, name) or "", name)
     return event
+
+
+def _complaint_of_event(error: ValidationError) -> str:
+    """Return the first error as one line; for an unknown field also the name that it should have."""
+    complaint = error.errors(include_url=False)[0]
+    if complaint["type"] != "extra_forbidden":
+        return first_complaint(error)
+    field = str(complaint["loc"][-1])
+    own = own_name(field, tuple(Event.model_fields))
+    return f"an event has no field {field!r}: " + (f"name it {own}" if own else "put it into metadata")
 
 
 def require_size(text: str, name: str = "content") -> None:

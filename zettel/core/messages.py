@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -32,7 +32,8 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
     elif isinstance(message, Mapping):
         _require_own_names(place, message)
     if not isinstance(message, Mapping):
-        raise InvalidInput(f"messages[{place}] must be a dict with role and content, not {type(message).__name__}")
+        hint = ": pass a list of messages" if isinstance(message, str) else ""
+        raise InvalidInput(f"messages[{place}] must be a dict with role and content, not {type(message).__name__}{hint}")
     role = str(message.get("role"))
     if role not in IMPLIED_ROLES:
         raise InvalidInput(f"messages[{place}] has the role {role!r}: use user, assistant, system or tool")
@@ -52,10 +53,15 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
 
 def _require_own_names(place: int, message: Mapping[str, Any]) -> None:
     for field in message.keys() - set(OWN_FIELDS):
-        like = get_close_matches(str(field), OWN_FIELDS, 1, _LIKE)
-        own = _OTHER_NAMES.get(field) or (like[0] if like else "")
+        own = own_name(str(field), OWN_FIELDS)
         if own and message.get(own) is None:
             raise InvalidInput(f"messages[{place}] has the field {field!r}: name it {own}")
+
+
+def own_name(field: str, own: Sequence[str]) -> str:
+    """Return the name in ``own`` that an unknown field should have, "" if there is none."""
+    like = get_close_matches(field, own, 1, _LIKE)
+    return _OTHER_NAMES.get(field) or (like[0] if like else "")
 
 
 def text_of(content: Any) -> str:
