@@ -432,7 +432,8 @@ class TestNotes:
     def test_a_mistyped_scope_is_named(self, zettel: Zettel, chat: str) -> None:
         zettel("import", chat)
         deleted = zettel("delete", "--scope", "--user", "nobdy", "--yes")
-        assert (deleted.out, deleted.err) == ("0 notes deleted\n", "zettel: user='nobdy' had no notes: see zettel scopes\n")
+        expected = ("0 notes deleted\n", "zettel: user='nobdy' had no notes: see zettel scopes\n")
+        assert (deleted.out, deleted.err) == expected
         empty = zettel("context", "Anything?", "--user", "nobdy")
         assert (empty.out, empty.err) == ("\n", "zettel: no notes in user='nobdy': see zettel scopes\n")
 

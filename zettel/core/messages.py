@@ -33,7 +33,9 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
         _require_own_names(place, message)
     if not isinstance(message, Mapping):
         hint = ": pass a list of messages" if isinstance(message, str) else ""
-        raise InvalidInput(f"messages[{place}] must be a dict with role and content, not {type(message).__name__}{hint}")
+        raise InvalidInput(
+            f"messages[{place}] must be a dict with role and content, not {type(message).__name__}{hint}"
+        )
     role = str(message.get("role"))
     if role not in IMPLIED_ROLES:
         raise InvalidInput(f"messages[{place}] has the role {role!r}: use user, assistant, system or tool")
