@@ -22,7 +22,7 @@ from zettel.evolve.insights import MAX_TERM, span
 from zettel.link.fact_changes import replaces
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, implied_role
-from zettel.text.extraction import asks, sentences
+from zettel.text.extraction import is_question, sentences
 from zettel.text.facts import MAX_CHARS as MAX_NOTE
 from zettel.text.facts import Fact, expanded, facts, own_words
 from zettel.text.frames import language_of
@@ -140,7 +140,7 @@ def statements(note: Note, least: float = LEAST_WEIGHT) -> list[Statement]:
         is_own = not (language.first | language.mine).isdisjoint(full.lower().split())
         if language.about and (own or is_own):
             weight = max(weight, weight_about(sentence, Place(number, len(spoken)), language))
-        is_shown = weight >= least and len(sentence) >= MIN_STATEMENT and not (asks(sentence) and not own)
+        is_shown = weight >= least and len(sentence) >= MIN_STATEMENT and not (is_question(sentence) and not own)
         if is_shown and not secrets_in(sentence):  # a profile is in every prompt
             found.append(_statement(note, speaker or "user", sentence, own, weight))
     return found

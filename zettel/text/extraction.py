@@ -34,8 +34,7 @@ _QUESTION = re.compile("[?\uff1f\u061f]\\W*(?:$|\\s)")
 _UNMARKED_QUESTION = re.compile(
     r"^\W*(?:(?:so|and|but|ok|hey|hi|btw|also|please|pls),? )*(?:(?:what|which|who|where|when|why|how)(?: \w+){0,3}?"
     r" (?:should|can|could|would|do|does|did|shall) (?:i|we|you|they|he|she|it)\b"
-    r"|(?:should|can|could|would|shall|do|does|did|will|is|are|am) (?:i|we|you|they|he|she|it|this|that|there)\b)"
-    r"|[,;] (?:should|shall|can|could) (?:i|we) \w+(?: \w+){0,3}$",
+    r"|(?:should|shall|do|does|did|is|are|am) (?:i|we|they|he|she)\b|(?:is|does|did) (?:it|this|that|there)\b)",
     re.IGNORECASE,
 )
 
@@ -59,7 +58,10 @@ def is_question(text: str) -> bool:
 
 
 def asks(sentence: str) -> bool:
-    """Return whether a sentence is a question, also without a mark: "how do i tell my boss"."""
+    """Return whether a sentence is a question, also without a mark: "how do i tell my boss".
+
+    A request without a mark ("can you remember that I'm vegan") is none.
+    """
     return is_question(sentence) or _UNMARKED_QUESTION.search(sentence.rstrip(" .!")) is not None
 
 
