@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import Duration, Time
+from zettel.core.own_names import explains_arguments
 from zettel.local.bridge import Bridge
 from zettel.model import (
     Conflict,
@@ -70,6 +71,7 @@ List: TypeAlias = list
 """The builtin, inside a class that has a method of that name."""
 
 
+@explains_arguments
 class Memory:
     """A memory for any code: the methods of ``AsyncMemory``, each of which waits for its result.
 

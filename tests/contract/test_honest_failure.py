@@ -194,6 +194,8 @@ def test_an_invalid_event_is_refused_in_one_line(memory: Memory, fields: dict[st
 @pytest.mark.any_store
 def test_values_of_wrong_types_are_refused(memory: Memory) -> None:
     with pytest.raises(InvalidEvent, match="an event must be an Event or a dict of its fields, not str"):
+        memory.add_many(["abc"])  # type: ignore[list-item]
+    with pytest.raises(InvalidInput, match="events must be a list of events, not str"):
         memory.add_many("abc")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="scope='ann' is not a Scope"):
         memory.search("x", scope="ann")  # type: ignore[arg-type]

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
+from zettel.core.own_names import field_meant
 from zettel.errors import InvalidInput
 from zettel.model import IMPLIED_ROLES
 
 OWN_FIELDS = ("role", "content", "name", "id", "occurred_at")
 """Fields of a message that an event has too; a message with others is also the event's payload."""
-_OTHER_NAMES = {"text": "content", "message": "content"} | dict.fromkeys(
-    ("date", "datetime", "time", "timestamp", "created_at"), "occurred_at"
-)
-"""Names under which people write these fields; without an error the text or the time would be lost."""
-_LIKE = 0.8
-"""How similar a misspelt field is to the right one, from 0 to 1."""
 
 
 def event_of_message(place: int, message: Any) -> dict[str, Any]:
@@ -52,8 +46,7 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
 
 def _require_own_names(place: int, message: Mapping[str, Any]) -> None:
     for field in message.keys() - set(OWN_FIELDS):
-        like = get_close_matches(str(field), OWN_FIELDS, 1, _LIKE)
-        own = _OTHER_NAMES.get(field) or (like[0] if like else "")
+        own = field_meant(field, OWN_FIELDS)
         if own and message.get(own) is None:
             raise InvalidInput(f"messages[{place}] has the field {field!r}: name it {own}")
 
