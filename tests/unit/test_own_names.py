@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, ValidationError
 
 from zettel import AsyncMemory, Event, Memory, Scope
 from zettel.core.own_names import explains_arguments
@@ -118,3 +119,31 @@ def test_an_unknown_field_of_an_event_is_answered_with_the_right_one(
 def test_a_single_item_is_not_taken_for_a_list(memory: Memory, call: Call, error: str) -> None:
     with pytest.raises(InvalidInput, match=error):
         call(memory)
+
+
+class Holder(BaseModel):
+    scope: Scope
+
+
+@pytest.mark.parametrize(
+    ("parts", "error"),
+    [
+        ({"customer": "c-1001"}, "Scope has no part 'customer': use tenant, user or agent, such as Scope(user="),
+        ({"{input}": "c-1001"}, "Scope has no part '{input}': use tenant, user or agent"),
+        ({"user": 1001}, "user must be a str, not int: pass Scope(user=str(...))"),
+        ({"user": "a\0"}, "contains a NUL character"),
+    ],
+)
+def test_an_error_of_a_scope_names_its_parts(parts: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Scope(**parts)
+    assert error in str(raised.value)
+    with pytest.raises(ValidationError) as raised:
+        Holder.model_validate({"scope": parts})
+    assert (error in str(raised.value), raised.value.errors()[0]["loc"][0]) == (True, "scope")
+
+
+def test_a_scope_takes_its_parts_by_name() -> None:
+    make: Any = Scope
+    with pytest.raises(TypeError, match=r"^Scope takes its parts by name: use tenant, user or agent, such as Scope"):
+        make("c-1001")
