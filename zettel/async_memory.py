@@ -368,7 +368,8 @@ class AsyncMemory:
 
         Args:
             messages: Messages such as ``{"role": "user", "content": "…"}``, with an optional ``name``, ``id`` and
-                ``occurred_at``. Content may be a list of parts.
+                ``occurred_at``. Content may be a list of parts. The role ``human`` is stored as ``user``, ``ai`` and
+                ``model`` as ``assistant``, ``developer`` as ``system``, and ``function`` as ``tool``.
             session: The session of all messages.
             occurred_at: The time of messages without one.
             metadata: Metadata of all messages.
