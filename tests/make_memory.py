@@ -95,6 +95,8 @@ def generate(source: str) -> str:
     for line in imports.splitlines():
         if line.startswith(("from zettel.core.labels import", "from zettel.core.messages import")):
             imports = imports.replace(f"{line}\n", "")
+        if line.startswith("from zettel.core.own_names import"):
+            imports = imports.replace(line, "from zettel.core.own_names import explains_arguments")
         if line.startswith("from zettel.errors import"):
             imports = imports.replace(line, "from zettel.local.bridge import Bridge")
     imports = re.sub(r"from zettel\.core\.arguments import \([^)]*\)", ARGUMENTS, imports)

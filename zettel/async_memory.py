@@ -9,7 +9,6 @@ import asyncio
 import inspect
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 from zettel.core.arguments import (
     Duration,
     Time,
-    checked,
+    checked_events,
     expiry_of,
     head_of,
     list_of,
@@ -28,6 +27,7 @@ from zettel.core.arguments import (
 )
 from zettel.core.labels import note_labels
 from zettel.core.messages import event_of_message
+from zettel.core.own_names import explains_arguments, unexpected
 from zettel.errors import InvalidInput, MemoryClosed
 from zettel.model import (
     Conflict,
@@ -86,6 +86,7 @@ List: TypeAlias = list
 """The builtin, inside a class that has a method of that name."""
 
 
+@explains_arguments
 class AsyncMemory:
     """A memory for code that runs in an event loop. ``Memory`` has the same methods for all other code.
 
@@ -255,9 +256,7 @@ class AsyncMemory:
         """Return the arguments of a search, with the scopes that it reads. Raises ``TypeError`` for unknown ones."""
         for name in search:
             if name not in _search_arguments():
-                like = get_close_matches(name, (*_search_arguments(), "max_tokens"), 1)
-                hint = f": did you mean {like[0]}?" if like else ""
-                raise TypeError(f"unexpected keyword argument {name!r}{hint}")
+                raise unexpected(name, (*_search_arguments(), "max_tokens", "scope"))
         scopes = self._read_scopes(search.get("scopes"), scope)
         return search if scopes is None else search | {"scopes": scopes}
 
@@ -369,7 +368,8 @@ class AsyncMemory:
 
         Args:
             messages: Messages such as ``{"role": "user", "content": "…"}``, with an optional ``name``, ``id`` and
-                ``occurred_at``. Content may be a list of parts.
+                ``occurred_at``. Content may be a list of parts. The role ``human`` is stored as ``user``, ``ai`` and
+                ``model`` as ``assistant``, ``developer`` as ``system``, and ``function`` as ``tool``.
             session: The session of all messages.
             occurred_at: The time of messages without one.
             metadata: Metadata of all messages.
@@ -435,7 +435,7 @@ class AsyncMemory:
             >>> len(ids)
             2
         """
-        accepted = [checked(event) for event in list_of("events", events, "events")]
+        accepted = checked_events(events)
         outcomes = await self.add_many_report(accepted, on_conflict=on_conflict, scope=scope)
         if wait:
             await self.flush(scope=scope or self.scope)
@@ -472,7 +472,7 @@ class AsyncMemory:
             >>> [report.status for report in await memory.add_many_report(events)]
             ['existing']
         """
-        accepted = [checked(event) for event in list_of("events", events, "events")]
+        accepted = checked_events(events)
         return await self._call("add_many_report", scope, events=accepted, on_conflict=on_conflict)
 
     async def add_fact(
@@ -2251,6 +2251,7 @@ class AsyncMemory:
 
 
 @cache
-def _search_arguments() -> frozenset[str]:
+def _search_arguments() -> tuple[str, ...]:
     """Return the names of the arguments of ``search`` beside the question."""
-    return frozenset(inspect.signature(AsyncMemory.search).parameters) - {"self", "question", "scope"}
+    own = ("self", "question", "scope")
+    return tuple(name for name in inspect.signature(AsyncMemory.search).parameters if name not in own)

@@ -134,7 +134,7 @@ class UnknownFormat(InvalidInput):
 
     Cause: zettel does not recognise the file, or no format has the given name.
 
-    Cure: pass ``format=`` with one of the names in the message.
+    Cure: pass ``format=`` with one of the names in the message, or ``columns=`` for a table with other column names.
     """
 
 

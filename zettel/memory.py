@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import Duration, Time
+from zettel.core.own_names import explains_arguments
 from zettel.local.bridge import Bridge
 from zettel.model import (
     Conflict,
@@ -70,6 +71,7 @@ List: TypeAlias = list
 """The builtin, inside a class that has a method of that name."""
 
 
+@explains_arguments
 class Memory:
     """A memory for any code: the methods of ``AsyncMemory``, each of which waits for its result.
 
@@ -299,7 +301,8 @@ class Memory:
 
         Args:
             messages: Messages such as ``{"role": "user", "content": "…"}``, with an optional ``name``, ``id`` and
-                ``occurred_at``. Content may be a list of parts.
+                ``occurred_at``. Content may be a list of parts. The role ``human`` is stored as ``user``, ``ai`` and
+                ``model`` as ``assistant``, ``developer`` as ``system``, and ``function`` as ``tool``.
             session: The session of all messages.
             occurred_at: The time of messages without one.
             metadata: Metadata of all messages.

@@ -34,6 +34,12 @@ def test_faulty_labels_store_nothing(memory: Memory, labels: dict[str, Any]) -> 
     assert memory.list().notes == ()
 
 
+def test_roles_of_other_libraries_are_stored_as_the_four_of_chats(memory: Memory) -> None:
+    stored = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
+    ids = memory.add_messages([{"role": role, "content": f"From {role}."} for role in stored])
+    assert [memory.get(id).role for id in ids] == list(stored.values())
+
+
 def test_messages_become_events_in_order(memory: Memory) -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": {"name": "weather"}}]}
     ids = memory.add_messages(

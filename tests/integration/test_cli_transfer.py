@@ -130,6 +130,7 @@ class TestGuessing:
             ("", "is empty"),
             ("a\0b", "is not a text file"),
             ("Just prose, of nobody.\n" * 50, "matches no transcript format"),
+            ("Nachricht;Von\nHallo;Ann\n", "matches no transcript format: if it is a table, name its columns with "),
         ],
     )
     def test_the_error_describes_the_file(self, zettel: Zettel, tmp_path: Path, content: str, error_text: str) -> None:
@@ -137,8 +138,13 @@ class TestGuessing:
         result = zettel("import", "file.json")
         assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
         assert f"file.json {error_text}" in result.err
-        assert "one of locomo, " in result.err
+        assert "pass format= (--format) if its format is one of locomo, " in result.err
         assert ", plain, zettel" in result.err
+
+    def test_columns_of_a_table_are_named_as_the_error_suggests(self, zettel: Zettel, tmp_path: Path) -> None:
+        (tmp_path / "tickets.csv").write_text("Nachricht;Von\nHallo;Ann\n")
+        assert "--column content=NAME" in zettel("import", "tickets.csv").err
+        assert zettel("import", "tickets.csv", "--column", "content=Nachricht", "--column", "speaker=Von").status == 0
 
     def test_the_error_suggests_jq_for_arrays(self, zettel: Zettel, tmp_path: Path) -> None:
         (tmp_path / "file.json").write_text('[{"who": "Ann", "text": "Snow."}]')

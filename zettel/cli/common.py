@@ -88,6 +88,15 @@ class Common:
 
         return Scope(tenant=self.tenant, user=self.user, agent=self.agent)
 
+    def why_empty(self, memory: Memory, otherwise: str) -> str:
+        """Return a message about an empty answer: that the scope has no notes, or else the given one."""
+        has_notes = any(memory.list(archived=archived, limit=1).notes for archived in (False, True))
+        return f"zettel: {otherwise}" if has_notes else self.no_notes()
+
+    def no_notes(self) -> str:
+        """Return the message about a scope without notes, whose name may be mistyped."""
+        return f"zettel: no notes in {self.scope()}: see zettel scopes"
+
     @property
     def models(self) -> list[str]:
         """The names of the language models, in the order in which they are called."""

@@ -227,12 +227,16 @@ def export(
         raise InvalidInput("--json prints the report on stdout: name a file for the export")
     with options.memory() as memory, progress_bar("exporting") as progress:
         report = memory.export(to, format, include=include, all_scopes=all_scopes, on_progress=progress)
+        complete = all_scopes or options.json or report.events or report.notes
+        empty = "" if complete else options.why_empty(memory, "no events to export")
     if options.json:
         print_json(report)
     elif isinstance(to, Path):
         _show_export(report)
     else:
         to.flush()
+    if empty:
+        notify(empty)
 
 
 def _show_export(report: ExportReport) -> None:

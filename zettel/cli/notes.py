@@ -147,7 +147,11 @@ def delete(
         if id is not None:
             target = _described(memory.get(id))
         elif scope:
-            target = f"all of {options.scope()} ({memory.stats(scope=options.scope())['notes']} notes)"
+            notes = memory.stats(scope=options.scope())["notes"]
+            if not notes and options.scope() not in memory.scopes():  # a scope without notes may have tombstones
+                notify(options.no_notes())
+                raise typer.Exit(1)
+            target = f"all of {options.scope()} ({notes} notes)"
         elif session is not None:
             if not any(memory.list(session=session, archived=hidden, limit=1).notes for hidden in (False, True)):
                 hint = "`zettel query --by session` lists them"
@@ -166,8 +170,6 @@ def delete(
         print_json({"deleted": count})
     else:
         echo("1 note deleted" if count == 1 else f"{count} notes deleted")
-    if scope and not count:
-        notify(f"zettel: {options.scope()} had no notes: see zettel scopes")
 
 
 def _described(record: Any) -> str:

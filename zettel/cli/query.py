@@ -98,10 +98,11 @@ def list_(
             filter=conditions(meta, filter), since=since, until=until, archived=archived,
             order="arrival" if oldest else "-arrival", limit=limit,
         )  # fmt: skip
+        empty = "" if result.notes or options.json else options.why_empty(memory, "no notes match")
     if options.json:
         print_json(result.notes)
     elif not result.notes:
-        notify("zettel: no notes match")
+        notify(empty)
     else:
         _show_notes(result.notes)
         if result.count > len(result.notes):

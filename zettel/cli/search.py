@@ -82,11 +82,11 @@ def search(
             filter=conditions(meta, filter), min_score=min_score, min_trust=min_trust, current_only=current,
             archived=archived, quarantined=quarantined, scorer=scorer, explain=explain,
         )  # fmt: skip
-        has_notes = bool(hits) or bool(memory.list(limit=1).notes)
+        empty = "" if hits or options.json else options.why_empty(memory, "no notes match")
     if options.json:
         print_json(hits)
     elif not hits:
-        notify("zettel: no notes match" if has_notes else f"zettel: no notes in {options.scope()}: see zettel scopes")
+        notify(empty)
     else:
         from .hits import show_hits
 
@@ -147,13 +147,11 @@ def context(
         else:
             gathered = memory.answer_context(question, rounds, **arguments)
             text = gathered.text
-        has_notes = bool(text) or bool(memory.list(limit=1).notes)
+        empty = "" if text or options.json else options.why_empty(memory, "no notes match")
     if options.json:
         print_json({"context": text} if gathered is None else gathered)
         return
-    echo(text)
-    if not has_notes:
-        notify(f"zettel: no notes in {options.scope()}: see zettel scopes")
+    notify(empty) if empty else echo(text)
     if gathered is not None:
         rounds_done = "1 round" if gathered.rounds == 1 else f"{gathered.rounds} rounds"
         notify(f"zettel: {rounds_done} of searches: {gathered.ended}")
@@ -175,12 +173,13 @@ def session(
     options = common(ctx)
     with options.memory() as memory:
         text = memory.session_context(name, max_tokens)
+        empty = "" if text or options.json else options.why_empty(memory, "this session has no turns")
     if options.json:
         print_json({"context": text})
     elif text:
         echo(text)
     else:
-        notify("zettel: this session has no turns")
+        notify(empty)
 
 
 def feedback(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from zettel.core.messages import own_name
+from zettel.core.own_names import field_meant, scope_meant
 from zettel.core.present import present
 from zettel.errors import EventDeleted, InvalidEvent, InvalidInput, NotFound
 from zettel.model import (
@@ -174,7 +174,9 @@ def names_of(name: str, values: Iterable[str] | str | None) -> list[str]:
 
 
 def list_of(name: str, values: Iterable[Item], items: str) -> list[Item]:
-    """Return the values as a list. Raises ``InvalidInput`` unless they are iterable."""
+    """Return the values as a list. Raises ``InvalidInput`` unless they are iterable, also for a single item."""
+    if isinstance(values, (str, bytes, Mapping, BaseModel)):
+        raise InvalidInput(f"{name} must be a list of {items}, not {type(values).__name__}: put a single one in [ ]")
     if not isinstance(values, Iterable):
         raise InvalidInput(f"{name} must be a list of {items}, not {type(values).__name__}")
     return [*values]
@@ -259,7 +261,12 @@ def require_metadata(metadata: Any) -> None:
                 require_storable("metadata", part)
 
 
-def checked(event: Event | Mapping[str, Any]) -> Event:
+def checked_events(events: Iterable[Event | Mapping[str, Any]]) -> list[Event]:
+    """Return valid events. Raises ``InvalidEvent``, which names an unknown field and the place of its event."""
+    return [checked(event, f"events[{place}]") for place, event in enumerate(list_of("events", events, "events"))]
+
+
+def checked(event: Event | Mapping[str, Any], called: str = "the event") -> Event:
     """Return a valid event. Raises ``InvalidEvent``, which names the field and its fault."""
     if not isinstance(event, (Event, Mapping)):
         raise InvalidEvent(f"an event must be an Event or a dict of its fields, not {type(event).__name__}")
@@ -271,7 +278,8 @@ def checked(event: Event | Mapping[str, Any]) -> Event:
     except InvalidInput as error:
         raise InvalidEvent(f"the event cannot be stored: {error}") from None
     except ValidationError as error:
-        raise InvalidEvent(f"the event cannot be stored: {_complaint_of_event(error)}") from None
+        _require_event_fields(called, fields)
+        raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
     if not event.content.strip() and event.payload is None:
         raise InvalidEvent("the event is empty: give it content or a payload")
     require_size(event_text(event))
@@ -280,14 +288,15 @@ def checked(event: Event | Mapping[str, Any]) -> Event:
     return event
 
 
-def _complaint_of_event(error: ValidationError) -> str:
-    """Return the first error as one line; for an unknown field also the name that it should have."""
-    complaint = error.errors(include_url=False)[0]
-    if complaint["type"] != "extra_forbidden":
-        return first_complaint(error)
-    field = str(complaint["loc"][-1])
-    own = own_name(field, tuple(Event.model_fields))
-    return f"an event has no field {field!r}: " + (f"name it {own}" if own else "put it into metadata")
+def _require_event_fields(called: str, fields: Mapping[str, Any]) -> None:
+    known = ["id", *Event.model_fields]
+    for field in fields:
+        if field not in known:
+            scope, own = scope_meant(field), field_meant(field, known)
+            cure = f"pass {scope} to the method" if scope else f"name it {own}" if own else (
+                f"an event has {', '.join(known)}; metadata may contain names of your own"
+            )  # fmt: skip
+            raise InvalidEvent(f"{called} has the field {field!r}: {cure}") from None
 
 
 def require_size(text: str, name: str = "content") -> None:

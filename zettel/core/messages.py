@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Any
 
+from zettel.core.own_names import field_meant
 from zettel.errors import InvalidInput
 from zettel.model import IMPLIED_ROLES
 
 OWN_FIELDS = ("role", "content", "name", "id", "occurred_at")
 """Fields of a message that an event has too; a message with others is also the event's payload."""
-_OTHER_NAMES = {"text": "content", "message": "content"} | dict.fromkeys(
-    ("date", "datetime", "time", "timestamp", "created_at"), "occurred_at"
-)
-"""Names under which people write these fields; without an error the text or the time would be lost."""
-_LIKE = 0.8
-"""How similar a misspelt field is to the right one, from 0 to 1."""
 
 
 def event_of_message(place: int, message: Any) -> dict[str, Any]:
@@ -32,10 +26,7 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
     elif isinstance(message, Mapping):
         _require_own_names(place, message)
     if not isinstance(message, Mapping):
-        hint = ": pass a list of messages" if isinstance(message, str) else ""
-        raise InvalidInput(
-            f"messages[{place}] must be a dict with role and content, not {type(message).__name__}{hint}"
-        )
+        raise InvalidInput(f"messages[{place}] must be a dict with role and content, not {type(message).__name__}")
     role = str(message.get("role"))
     if role not in IMPLIED_ROLES:
         raise InvalidInput(f"messages[{place}] has the role {role!r}: use user, assistant, system or tool")
@@ -55,15 +46,9 @@ def event_of_message(place: int, message: Any) -> dict[str, Any]:
 
 def _require_own_names(place: int, message: Mapping[str, Any]) -> None:
     for field in message.keys() - set(OWN_FIELDS):
-        own = own_name(str(field), OWN_FIELDS)
+        own = field_meant(field, OWN_FIELDS)
         if own and message.get(own) is None:
             raise InvalidInput(f"messages[{place}] has the field {field!r}: name it {own}")
-
-
-def own_name(field: str, own: Sequence[str]) -> str:
-    """Return the name in ``own`` that an unknown field should have, "" if there is none."""
-    like = get_close_matches(field, own, 1, _LIKE)
-    return _OTHER_NAMES.get(field) or (like[0] if like else "")
 
 
 def text_of(content: Any) -> str:

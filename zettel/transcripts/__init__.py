@@ -69,7 +69,7 @@ class Format(Protocol):
 
     @property
     def name(self) -> str:
-        """The name for ``--format``."""
+        """The name for ``format=`` and ``--format``."""
         ...
 
     def sniff(self, path: Path, head: bytes) -> bool:
@@ -169,7 +169,7 @@ def detect(path: Path, called: str | None = None) -> Format:
 
     known_formats = _format_names(all_formats())
     raise UnknownFormat(
-        f"{called or path} {looks_like(path, head)}; name its format (--format) if it is one of {known_formats}"
+        f"{called or path} {looks_like(path, head)}; pass format= (--format) if its format is one of {known_formats}"
     )
 
 

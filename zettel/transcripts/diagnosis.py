@@ -16,6 +16,7 @@ _ADVICE = (
     "zettel reads events as JSON lines, an object with content, speaker, occurred_at and session on each line "
     "(of an array, jq -c '.[]' makes lines)"
 )
+_TABLE_ADVICE = "if it is a table, name its columns with columns= (--column content=NAME)"
 
 
 def looks_like(path: Path, head: bytes) -> str:
@@ -37,7 +38,7 @@ def looks_like(path: Path, head: bytes) -> str:
         return "is truncated JSON: copy or export the file again"
     if text.startswith(b"{"):
         return f"begins with {_objects(_first(text), single=True)}, which no transcript format matches: {_ADVICE}"
-    return "matches no transcript format"
+    return f"matches no transcript format: {_TABLE_ADVICE}"
 
 
 def is_cut(error: json.JSONDecodeError) -> bool:
