@@ -73,6 +73,7 @@ def differences(printed: str, shown: str) -> list[str]:
 
 def _lines(text: str) -> list[str]:
     """Return the lines with words, without ids and ellipses, and with one space for each white space."""
+    text = re.sub(r"^\d\d:\d\d (?=\w+: )", "CLOCK ", text, flags=re.MULTILINE)
     text = re.sub(r"\b([nejs])_[0-9a-f]{4,}…?", r"\1_ID", text)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 

@@ -92,7 +92,10 @@ def test_the_context_command_searches_in_rounds(zettel: Zettel, store: Path, ope
     assert (result.status, "seabirds" in result.out or "Sunniva" in result.out) == (0, True)
     assert result.err.startswith("zettel: 2 rounds of searches: ")
     empty = zettel("context", QUESTION, "--rounds", "2", "--store", str(store), "--user", "nobody")
-    assert empty.err == "zettel: 1 round of searches: no language model to check what is missing\n"
+    assert empty.err.splitlines() == [
+        "zettel: no notes in user='nobody': see zettel scopes",
+        "zettel: 1 round of searches: no language model to check what is missing",
+    ]
     answer = zettel("context", QUESTION, "--rounds", "2", "--json", *common).json()
     assert answer["rounds"] == 2
     assert {"round", "search", "needed", "hit"} == answer["evidence"][0].keys()

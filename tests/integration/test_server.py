@@ -283,7 +283,7 @@ class TestWrongRequests:
             ("GET", "/v1/nothing", None, 404, "unknown path /v1/nothing"),
             ("PUT", "/v1/notes", {}, 405, "/v1/notes does not accept PUT"),
             ("GET", "/v1/search", None, 405, "/v1/search does not accept GET"),
-            ("POST", "/v1/tune", {"into": "x", "scopes": [{"nope": "x"}]}, 422, "scopes.0.nope: unknown"),
+            ("POST", "/v1/tune", {"into": "x", "scopes": [{"nope": "x"}]}, 422, "scopes.0: Scope has no part"),
             ("POST", "/v1/import?map_user=%7B%22a%22:%7B%7D%7D", b"x", 422, "map_user: the value of"),
             ("POST", "/v1/import?columns=%7B%22content%22:1%7D", b"x", 422, "columns: the value of"),
             ("GET", "/metrics", None, 403, "metrics cover all scopes"),
