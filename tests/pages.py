@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +36,8 @@ _FIGURE = re.compile(r"((?<!\w)-?\d(?:[\d.,:]*\d)?(?:[-T]\d[\d.:]*)*(?: \d\d:\d\
 _SCORE = re.compile(r"-?[01]?\.\d+")
 MAX_SCORE_DIFFERENCE = 0.02
 """Largest difference of a score or a cosine between machines."""
+CLOCK_MINUTES = 5
+"""Minutes for which a printed time of day without a date counts as that of the run."""
 MAX_TOKEN_DIFFERENCE = 0.05
 """Largest relative difference of the tokens of prompts between runs, because an id takes more or fewer tokens."""
 
@@ -73,7 +75,6 @@ def differences(printed: str, shown: str) -> list[str]:
 
 def _lines(text: str) -> list[str]:
     """Return the lines with words, without ids and ellipses, and with one space for each white space."""
-    text = re.sub(r"^\d\d:\d\d (?=\w+: )", "CLOCK ", text, flags=re.MULTILINE)
     text = re.sub(r"\b([nejs])_[0-9a-f]{4,}…?", r"\1_ID", text)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
@@ -108,9 +109,12 @@ def _are_tokens_of_a_model(printed: str, shown: str, after: str) -> bool:
 
 
 def _are_near_now(printed: str, shown: str) -> bool:
-    """Return whether both are dates or times in the same format, and the printed one is of these days."""
+    """Return whether both are dates or times in the same format, and the printed one is of these days or minutes."""
     if re.sub(r"\d", "0", printed) != re.sub(r"\d", "0", shown):
         return False
+    now = datetime.now(timezone.utc)
+    if re.fullmatch(r"\d\d:\d\d", printed):
+        return printed in [(now - timedelta(minutes=minutes)).strftime("%H:%M") for minutes in range(CLOCK_MINUTES)]
     days = [(datetime.now() + timedelta(days=days)).strftime("%Y-%m-%d") for days in (-1, 0, 1)]
     return printed.startswith(tuple(days))
 
