@@ -56,6 +56,14 @@ def test_a_change_from_a_later_day_on_is_not_true_yet(memory: Memory) -> None:
         assert memory.search("Are we open on Mondays?", now=now)[0].note.content == first
 
 
+def test_messages_without_a_time_are_in_the_order_of_arrival(memory: Memory) -> None:
+    old, new, question = CHANGES[0]
+    for content in (old, BETWEEN[0], new):
+        memory.add(content, role="user", wait=True)
+    memory.flush()
+    assert [hit.note.content for hit in memory.search(question, k=2)] == [new, old]
+
+
 def test_a_question_about_the_past_gets_the_former_statement(memory: Memory) -> None:
     old, new, _ = CHANGES[0]
     assert ask(memory, old, new, "When did the rehearsal start before?")[0] == old

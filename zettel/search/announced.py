@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.model import to_micros
 from zettel.search.question_kind import asks_about_past
@@ -50,8 +51,8 @@ _GENERIC = frozenset(
 )
 """Tokens of a question that name no thing."""
 _ANSWER_HAS = (
-    (r"\b(?:when|what (?:time|day|date)|(?:which|what) (?:week)?day)\b", _TIME),
-    (r"\bhow (?:many|much|long|old|far)\b", r"\d"),
+    (r"\b(?:when|what (?:time|day|date)|(?:which|what) (?:week)?day)\b", re.compile(_TIME, re.IGNORECASE)),
+    (r"\bhow (?:many|much|long|old|far)\b", re.compile(r"\d")),
 )
 """Patterns of questions, each with that of a text that may answer."""
 _OPENING = re.compile(
@@ -102,6 +103,16 @@ _CORRECTS = re.compile(
 _VALUE = re.compile(rf"{_TIME}|\btoday\b", re.IGNORECASE)
 
 
+class _Asked(NamedTuple):
+    """The tokens of a question and of the note that may have changed, the things that both name, and its answer."""
+
+    known: frozenset[str]
+    things: frozenset[str]
+    answers: tuple[re.Pattern[str], ...]
+    """Patterns that a text has to contain to answer."""
+
+
+@lru_cache(maxsize=1024)
 def asks_about_now(question: str) -> bool:
     """Return whether a question asks for a present state, so that a change may answer it."""
     if not _PRESENT.search(question) or _NOT_PRESENT.search(question):
@@ -117,8 +128,13 @@ def announced_first(question: str, notes: Sequence[Note], today: int) -> list[in
     places = list(range(len(notes)))
     if not notes or not asks_about_now(question):
         return places
+    asked = _asked(question, notes[0])
     newer = [place for place in places[1:DEPTH] if _is_later(notes[0], notes[place])]
-    changes = [place for place in newer if announces_change(question, notes[0], notes[place], today)]
+    changes = [
+        place
+        for place in newer
+        if _corrects(notes[0], notes[place]) or _announces_change(asked, notes[place], today)
+    ]
     if changes:
         newest = max(changes, key=lambda place: notes[place].seq)
         places.remove(newest)
@@ -126,27 +142,31 @@ def announced_first(question: str, notes: Sequence[Note], today: int) -> list[in
     return places
 
 
-def announces_change(question: str, older: Note, newer: Note, today: int) -> bool:
+def _asked(question: str, older: Note) -> _Asked:
+    return _Asked(
+        frozenset(tokenize(_ORDINAL.sub("", f"{question} {older.content}"))),
+        _things(question, frozenset(tokenize(older.content)) - _GENERIC),
+        tuple(answer for asks, answer in _ANSWER_HAS if re.search(asks, question, re.IGNORECASE)),
+    )
+
+
+def _announces_change(asked: _Asked, newer: Note, today: int) -> bool:
     """Return whether a note states that something has changed which the question and the older note both name."""
-    if newer.role == "assistant" or len(newer.content.split()) > _MAX_WORDS:
-        return False
-    if _corrects(older, newer):
-        return True
-    known = frozenset(tokenize(_ORDINAL.sub("", f"{question} {older.content}")))
-    things = _things(question, frozenset(tokenize(older.content)) - _GENERIC)
-    needed = [answer for asked, answer in _ANSWER_HAS if re.search(asked, question, re.IGNORECASE)]
+    known, things = asked.known, asked.things
     for sentence in parse_sentences(newer.content):
         text = _OPENING.sub("", sentence.text)
         if sentence.mood is not Mood.CLAIMED or sentence.is_question or _NOT_NOW.search(text):
             continue
-        may_answer = all(re.search(answer, text, re.IGNORECASE) for answer in needed)
+        may_answer = all(answer.search(text) for answer in asked.answers)
         if _ends(text, things, known) or (may_answer and _changes(text, things, known)):
             return not _is_ahead(text, newer, today)
     return False
 
 
 def _is_later(first: Note, second: Note) -> bool:
-    """Return whether the second note is a later statement of the same person."""
+    """Return whether the second note is a later short statement of the same person."""
+    if second.role == "assistant" or len(second.content.split()) > _MAX_WORDS:
+        return False
     if second.kind is not first.kind or (second.role, second.speaker) != (first.role, first.speaker):
         return False
     if first.occurred_at is not None and second.occurred_at is not None and first.occurred_at != second.occurred_at:

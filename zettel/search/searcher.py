@@ -610,20 +610,19 @@ def _parsed(searches: Sequence[tuple[_Search, int]], vectors: Mapping[str, Float
 
 def _depth(question: Question, scorer: Scorer, updated: Mapping[int, Sequence[int]]) -> int:
     """Notes to examine; 0 unless the question asks for a fact or a current state, or notes are partly replaced."""
-    announced = ANNOUNCED_DEPTH if _reads_notes(scorer) and asks_about_now(question.text) else 0
+    announced = ANNOUNCED_DEPTH if _most_reordered(scorer) and asks_about_now(question.text) else 0
     return _answer_depth(question, scorer) or announced or (UPDATED_DEPTH if updated else 0)
-
-
-def _reads_notes(scorer: Scorer) -> bool:
-    """Return whether the best notes of a scorer are reordered by what they state."""
-    return isinstance(scorer, AnsweringScorer) and scorer.answer_depth > 0
 
 
 def _answer_depth(question: Question, scorer: Scorer) -> int:
     """Notes to examine for answers; 0 unless the question asks for a fact or a current state."""
-    most = scorer.answer_depth if isinstance(scorer, AnsweringScorer) else 0
     is_asked = asked_fact(question.text, bool(question.times)) or parse_state_question(question.text)
-    return most if most and is_asked else 0
+    return _most_reordered(scorer) if is_asked else 0
+
+
+def _most_reordered(scorer: Scorer) -> int:
+    """Best notes of a scorer that are reordered by what they state."""
+    return scorer.answer_depth if isinstance(scorer, AnsweringScorer) else 0
 
 
 def _reordered(
@@ -638,10 +637,9 @@ def _reordered(
     rows, score, answer_scores = reorder_by_answer(
         question, candidates, scores.score, ranked.rows, notes, most, outvoted, ranked.updated
     )
-    if _reads_notes(scorer) and question.today is not None:
-        now = question.today if question.valid_at is None else question.valid_at
+    if _most_reordered(scorer) and question.valid_at is not None:
         found = [notes[candidates.ids[row]] for row in rows]
-        order = [rows[place] for place in announced_first(question.text, found, now)]
+        order = [rows[place] for place in announced_first(question.text, found, question.valid_at)]
         if order != rows:
             rows, score = order, in_order(score, order)
             answer_scores = answer_scores | {rows[0]: 1.0}
