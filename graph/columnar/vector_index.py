@@ -65,7 +65,7 @@ class VectorIndex(Protocol):
 
     def cosines(self, rows: Ints, vector: Floats) -> Floats:
         """Return the (m,) cosines of these rows with a unit vector."""
-        return self.take(rows) @ vector
+        return products(self.take(rows), vector)
 
     def nearest(self, vector: Floats, k: int, allowed: Bools) -> Ints:
         """Return the ``k`` ``allowed`` rows, (rows,), of highest cosine with a unit vector, best first, ties by row."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from zettel.graph.columnar.columns import as_ints
+from zettel.graph.columnar.vector_index import products
 from zettel.graph.keys import Keys
 from zettel.graph.neo4j import hashes
 from zettel.graph.neo4j.connection import Neo4jConnection
@@ -220,7 +221,7 @@ def _cosines(vectors: Sequence[bytes | None], query: Floats | None) -> Floats:
     rows = [row for row, vector in enumerate(vectors) if vector]
     if query is not None and rows:
         joined = b"".join(vector for vector in vectors if vector)
-        cosines[rows] = np.frombuffer(joined, hashes.HALF).reshape(len(rows), -1).astype(np.float32) @ query
+        cosines[rows] = products(np.frombuffer(joined, hashes.HALF).reshape(len(rows), -1).astype(np.float32), query)
     return cosines
 
 

@@ -11,7 +11,7 @@ from io import TextIOWrapper
 
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 """Environment variable that numpy reads when imported. With more than one, its threads wait busily for each other:
-a search then takes twice the processor time, and as long as before."""
+an import then takes a fifth more processor time, and as long as before."""
 INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 
 
