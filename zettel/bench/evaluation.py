@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -102,6 +102,23 @@ async def evaluate(
             for name, baseline in baselines.items():
                 await rank(name, baseline, collection, k, outcome, progress)
     return outcome
+
+
+async def evaluate_each(
+    collections: Iterable[Collection],
+    k: int,
+    embedder: Embedder,
+    progress: Progress,
+    baselines: Mapping[str, Baseline],
+    scorers: Mapping[str, ScorerSpec],
+) -> tuple[Outcome, int]:
+    """Evaluate each collection in a store of its own, one at a time in memory, and count their events."""
+    outcome, events = Outcome({}, {}, 0.0), 0
+    for collection in collections:
+        events += len(collection.events)
+        part = await evaluate([collection], k, None, embedder, progress, baselines=baselines, scorers=scorers)
+        outcome = outcome.joined(part)
+    return outcome, events
 
 
 def by_session(outcome: Outcome, collections: Sequence[Collection]) -> Outcome:

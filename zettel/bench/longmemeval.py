@@ -32,7 +32,7 @@ from zettel.transcripts.parsing.json_values import as_dict
 
 from .baselines import SIMPLE, CachingEmbedder, load_baselines
 from .comparison import SIGNIFICANCE, Measure, compare
-from .evaluation import OURS, Collection, Outcome, Progress, Question, evaluate, load_scorers, run_settings
+from .evaluation import OURS, Collection, Progress, Question, evaluate_each, load_scorers, run_settings
 from .metrics import QuestionResult, ndcg, ranking, recall_all, recall_any, reciprocal_rank
 from .results import Result, data_files
 
@@ -74,13 +74,8 @@ async def run(
     """
     model = CachingEmbedder(load_embedder(embedder))
     simple, rankers, skipped = load_baselines(baselines, model), load_scorers(scorers), Skipped()
-    outcome, stored = Outcome({}, {}, 0.0), 0
-    for haystack in read(path, turns, skipped):
-        stored += len(haystack.events)
-        part = await evaluate(
-            [haystack], max(ks) * DEPTH, None, model, progress, baselines=simple.systems, scorers=rankers
-        )
-        outcome = outcome.joined(part)
+    haystacks = read(path, turns, skipped)
+    outcome, stored = await evaluate_each(haystacks, max(ks) * DEPTH, model, progress, simple.systems, rankers)
     if not outcome.results:
         raise InvalidInput(f"{path} has no question with evidence: pass a file of LongMemEval")
     asked = outcome.results[OURS]

@@ -30,7 +30,7 @@ from zettel.transcripts.parsing.json_values import as_dict, as_list
 
 from .baselines import SIMPLE, CachingEmbedder, load_baselines
 from .comparison import SIGNIFICANCE, Measure, compare
-from .evaluation import OURS, Collection, Outcome, Progress, Question, evaluate, load_scorers, run_settings
+from .evaluation import OURS, Collection, Progress, Question, evaluate_each, load_scorers, run_settings
 from .metrics import QuestionResult, ranking, recall
 from .results import Result, data_files
 
@@ -73,11 +73,8 @@ async def run(
     """
     model = CachingEmbedder(load_embedder(embedder))
     simple, rankers, labels = load_baselines(baselines, model), load_scorers(scorers), Labels()
-    outcome, facts = Outcome({}, {}, 0.0), 0
-    for collection in read(path, labels):
-        facts += len(collection.events)
-        part = await evaluate([collection], max(ks), None, model, progress, baselines=simple.systems, scorers=rankers)
-        outcome = outcome.joined(part)
+    lists = read(path, labels)
+    outcome, facts = await evaluate_each(lists, max(ks), model, progress, simple.systems, rankers)
     if not outcome.results:
         raise InvalidInput(f"{path} has no single-hop question to count: pass MemoryAgentBench's conflict resolution")
     sources = sorted({result.group for result in outcome.results[OURS]})

@@ -28,7 +28,7 @@ from zettel.transcripts.parsing.json_values import as_dict, as_list, dicts_in, t
 
 from .baselines import SIMPLE, CachingEmbedder, load_baselines
 from .comparison import SIGNIFICANCE, Measure, compare
-from .evaluation import OURS, Collection, Outcome, Progress, Question, evaluate, load_scorers, run_settings
+from .evaluation import OURS, Collection, Progress, Question, evaluate_each, load_scorers, run_settings
 from .metrics import QuestionResult, ranking, recall, reciprocal_rank
 from .results import Result, data_files
 
@@ -65,11 +65,8 @@ async def run(
     """
     model = CachingEmbedder(load_embedder(embedder))
     simple, rankers, skipped = load_baselines(baselines, model), load_scorers(scorers), Skipped()
-    outcome, messages = Outcome({}, {}, 0.0), 0
-    for history in read(path, size, skipped):
-        messages += len(history.events)
-        part = await evaluate([history], max(ks), None, model, progress, baselines=simple.systems, scorers=rankers)
-        outcome = outcome.joined(part)
+    histories = read(path, size, skipped)
+    outcome, messages = await evaluate_each(histories, max(ks), model, progress, simple.systems, rankers)
     if not outcome.results:
         raise InvalidInput(f"{path} has no row with evidence in its history: pass benchmark.csv of PersonaMem-v2")
     kinds = sorted({result.group for result in outcome.results[OURS]})
