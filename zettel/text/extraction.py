@@ -60,7 +60,7 @@ def is_question(text: str) -> bool:
 def asks(sentence: str) -> bool:
     """Return whether a sentence is a question, also without a mark: "how do i tell my boss".
 
-    A request without a mark ("can you remember that I'm vegan") is none.
+    A request without a mark ("can you remember that I'm vegan") does not count.
     """
     return is_question(sentence) or _UNMARKED_QUESTION.search(sentence.rstrip(" .!")) is not None
 
