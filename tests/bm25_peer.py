@@ -39,7 +39,8 @@ class Peer:
         self._file.write_text("".join(json.dumps(item) + "\n" for item in left), encoding="utf-8")
 
     def _items(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._file.read_text(encoding="utf-8").splitlines()]
+        whole, _, _ = self._file.read_text(encoding="utf-8").rpartition("\n")  # a kill may leave half a line
+        return [json.loads(line) for line in whole.split("\n") if line]
 
 
 def _words(text: str) -> list[str]:

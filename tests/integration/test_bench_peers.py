@@ -63,12 +63,12 @@ async def test_zettel_and_a_small_peer_are_measured_alike(
     assert ours["beam @10"] > rows["BM25"]["beam @10"] > 0.2
     assert small["beam @10"] > 0.2
     for row in (ours, small):
+        assert row["remark"] is None
         assert row["survived kill -9"] == "50 of 50"
         assert row["deleted texts in files"] == "0 of 5"
         assert row["p95 ms"] >= row["p50 ms"] > 0
         assert row["adds a second"] > 0
         assert row["disk MB"] > 0
-        assert row["remark"] is None
     assert rows["broken"]["remark"] == "beam, home-server: it ended with status 1: RuntimeError: not on this machine"
     assert rows["broken"]["beam @10"] is None
     assert rows["A-MEM"]["remark"].startswith("every note needs a language model")
