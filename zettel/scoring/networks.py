@@ -33,8 +33,9 @@ SHIPPED = Path(__file__).parent / "weights"
 LOCAL, CALIBRATION = "local.safetensors", "calibration.safetensors"
 """Files of the local score, and of the chance that the best note answers."""
 FORMAT = "zettel-networks/1"
-ROWS_AT_ONCE = 128
-"""Rows whose hidden units are computed together: they stay in the processor's cache and in memory of the process."""
+ROWS_AT_ONCE = 96
+"""Rows whose hidden units are computed together: they stay in the processor's cache, and OpenBLAS computes products of
+at most 2^18 multiplications on one thread (its gemm.c). Threads of larger products wait busily for the next one."""
 LIMIT = 4.0
 """Standardised features are cut to ±LIMIT, so that an unusual memory gives no extreme score."""
 
@@ -74,12 +75,11 @@ class Networks(NamedTuple):
 
     def stacked(self, question_features: int) -> StackedNetworks:
         """Return the same score for inputs whose last ``question_features`` columns belong to the question."""
-        notes, (m, f, h) = len(self.names) - question_features, self.first.shape
-        first = self.first.transpose(1, 0, 2).reshape(f, m * h)
+        notes, m = len(self.names) - question_features, len(self.first)
         linear = self.linear.mean(axis=0)
         return StackedNetworks(
-            np.ascontiguousarray(first[:notes]), first[notes:], self.first_bias.reshape(-1), self.second,
-            self.second_bias[:, None], self.last[:, :, None] / m, linear[:notes], linear[notes:],
+            np.ascontiguousarray(self.first[:, :notes]), self.first[:, notes:], self.first_bias[:, None], self.second,
+            self.second_bias[:, None], self.last[:, :, None] / np.float32(m), linear[:notes], linear[notes:],
             float(self.bias.mean()),
         )  # fmt: skip
 
@@ -136,9 +136,9 @@ class Networks(NamedTuple):
 class StackedNetworks(NamedTuple):
     """The networks as a few products of matrices: n features of a note and g of its question, which its notes share."""
 
-    first_note: Floats  # (n, m h)
-    first_question: Floats  # (g, m h)
-    first_bias: Floats  # (m h,)
+    first_note: Floats  # (m, n, h)
+    first_question: Floats  # (m, g, h)
+    first_bias: Floats  # (m, 1, h)
     second: Floats  # (m, h, h)
     second_bias: Floats  # (m, 1, h)
     last: Floats  # (m, h, 1), divided by m
@@ -152,20 +152,19 @@ class StackedNetworks(NamedTuple):
         They are those of :meth:`Networks.scores`, but for rounding.
         """
         score = np.empty(len(notes))
-        shared = questions @ self.first_question + self.first_bias
+        shared = questions @ self.first_question + self.first_bias  # (m, s, h)
         alone = questions @ self.linear_question + self.bias
         for number, (start, end) in enumerate(pairwise(bounds.tolist())):
             for first in range(start, end, ROWS_AT_ONCE):
                 rows = slice(first, min(first + ROWS_AT_ONCE, end))
-                score[rows] = self._scores(notes[rows], shared[number]) + alone[number]
+                score[rows] = self._scores(notes[rows], shared[:, number, None]) + alone[number]
         return score
 
     def _scores(self, notes: Floats, shared: Floats) -> Floats:
-        hidden = notes @ self.first_note
+        hidden = notes @ self.first_note  # (m, r, h)
         hidden += shared
         np.maximum(hidden, 0.0, out=hidden)
-        m, h, _ = self.second.shape
-        deeper = hidden.reshape(-1, m, h).transpose(1, 0, 2) @ self.second  # (m, r, h)
+        deeper = hidden @ self.second
         deeper += self.second_bias
         np.maximum(deeper, 0.0, out=deeper)
         score: Floats = (deeper @ self.last).sum(axis=0)[:, 0] + notes @ self.linear_note
