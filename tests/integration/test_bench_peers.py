@@ -57,7 +57,11 @@ async def test_zettel_and_a_small_peer_are_measured_alike(
     broken.write_text("raise RuntimeError('not on this machine')", encoding="utf-8")
     monkeypatch.setattr(bench, "PEERS", {"small": BM25, "broken": Peer("broken", broken)})
     monkeypatch.setattr(bench, "KILLS", 1)
-    result = await bench.run([f"beam={packed(short_chat)}"], tmp_path, lambda *_: None)
+    saved: list[list[Any]] = []
+    result = await bench.run(
+        [f"beam={packed(short_chat)}"], tmp_path, lambda *_: None, save=lambda so_far: saved.append([*so_far.rows])
+    )
+    assert saved == [result.rows[: number + 1] for number in range(len(result.rows))]
     rows = rows_of(result)
     ours, small = rows["zettel"], rows["small"]
     assert ours["beam @10"] > rows["BM25"]["beam @10"] > 0.2

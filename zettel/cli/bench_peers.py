@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from .bench import baseline_names
 from .benchmark_output import JsonFile, measure, require_result_writable
 from .common import common
+
+if TYPE_CHECKING:
+    from zettel.bench.results import Result
 
 
 def peers(
@@ -32,7 +36,7 @@ def peers(
     """Measure other memories beside zettel, without a language model: recall, speed, size, kill -9, deletes.
 
     Each peer gets an environment of its own by uv, with its newest release: txtai needs 6 GB. To update a peer, delete
-    its folder. After the installation no peer uses the network.
+    its folder. After the installation no peer uses the network. --json contains the systems measured so far.
 
     \b
     Examples:
@@ -46,4 +50,9 @@ def peers(
         raise typer.BadParameter(f"{environments} is a file: name a folder", param_hint="--environments")
     from zettel.bench.peers import measure as bench
 
-    measure(lambda progress: bench.run(data, environments, progress, peer or (), baseline_names(beside)), options, json)
+    def save(result: Result) -> None:
+        if json not in (None, "-"):
+            result.write(Path(json))
+
+    beside_names = baseline_names(beside)
+    measure(lambda progress: bench.run(data, environments, progress, peer or (), beside_names, save), options, json)

@@ -61,11 +61,13 @@ async def run(
     progress: Progress,
     names: Sequence[str] = (),
     baselines: Sequence[str] = BASELINES,
+    save: Callable[[Result], None] = lambda result: None,
 ) -> Result:
     """Measure zettel, the peers ``names`` (default: all) and ``baselines`` on the same texts, questions and vectors.
 
     ``specs`` are ``PATH`` or ``NAME=PATH[,PATH…]`` each, as for ``ablation.read``. ``folder`` contains the peers'
-    environments; missing ones are made. A peer that cannot be installed or fails has a row with the reason.
+    environments; missing ones are made. A peer that cannot be installed or fails has a row with the reason. ``save``
+    gets the result so far after each system.
 
     Raises ``InvalidInput`` for an unknown peer or baseline, too short data, without uv, and for the errors of
     ``ablation.read``; ``BadRecord``.
@@ -89,33 +91,8 @@ async def run(
         computed = dict(zip(new, embedder.encode(new), strict=True)) if new else {}
         return np.stack([known[text] if text in known else computed[text] for text in wanted])
 
-    rows: list[list[Cell]] = []
-    versions: dict[str, str] = {}
-    columns = len(data)
-    with shared_vectors(encode) as address:
-        chosen = {"zettel": OURS} | {key: PEERS[key] for key in names or PEERS}
-        for key, peer in chosen.items():
-            progress(f"preparing {peer.name}", 0, 1)
-            try:
-                environment = prepare(key, peer, folder)
-                versions[peer.name] = environment.version
-                rows.append(_measured_row(peer, environment, address, data, progress))
-            except InvalidInput:
-                raise
-            except ZettelError as error:
-                rows.append([peer.name, versions.get(peer.name), *[None] * (columns + 7), str(error)])
-    rows += [[name, None, *[None] * (columns + 7), reason] for name, reason in NOT_MEASURED.items() if not names]
-    flat = vectors(cached)
-    systems: dict[str, tuple[str, Baseline]] = {
-        "bm25": ("BM25", bm25), "vectors": ("vectors", flat), "rrf": ("RRF", fused(bm25, flat)),
-        "amem": ("A-MEM search", amem(cached)),
-    }  # fmt: skip
-    for name, baseline in (systems[key] for key in baselines):
-        progress(f"ranking by {name}", 0, 1)
-        recalls = [await _baseline_recall(baseline, each.collections) for each in data]
-        rows.append([name, None, *recalls, *[None] * 7, "search alone, in zettel's process"])
     counts = {f"{each.name} questions": sum(len(one.questions) for one in each.collections) for each in data}
-    return Result(
+    result = Result(
         bench="peers",
         data=data_files(file for each in data for file in each.files),
         ran_on={**counts},
@@ -128,7 +105,7 @@ async def run(
             *(f"p{point} ms" for point in POINTS), "disk MB", "memory MB", "survived kill -9",
             "deleted texts in files", "remark",
         ],
-        rows=rows,
+        rows=[],
         notes=[
             f"Recall in the first {K} places. All systems get the same texts and questions, and vectors from the same "
             "process, computed beforehand: rates, times and memory are without the model, which embeds "
@@ -138,6 +115,39 @@ async def run(
             "store's files were searched for a word of each.",
         ],
     )  # fmt: skip
+    unmeasured = len(result.columns) - 3
+
+    def add(row: list[Cell]) -> None:
+        result.rows.append(row)
+        save(result)
+
+    with shared_vectors(encode) as address:
+        chosen = {"zettel": OURS} | {key: PEERS[key] for key in names or PEERS}
+        for key, peer in chosen.items():
+            progress(f"preparing {peer.name}", 0, 1)
+            version = None
+            try:
+                environment = prepare(key, peer, folder)
+                version = environment.version
+                row = _measured_row(peer, environment, address, data, progress)
+            except InvalidInput:
+                raise
+            except ZettelError as error:
+                row = [peer.name, version, *[None] * unmeasured, str(error)]
+            add(row)
+    if not names:
+        for name, reason in NOT_MEASURED.items():
+            add([name, None, *[None] * unmeasured, reason])
+    flat = vectors(cached)
+    systems: dict[str, tuple[str, Baseline]] = {
+        "bm25": ("BM25", bm25), "vectors": ("vectors", flat), "rrf": ("RRF", fused(bm25, flat)),
+        "amem": ("A-MEM search", amem(cached)),
+    }  # fmt: skip
+    for name, baseline in (systems[key] for key in baselines):
+        progress(f"ranking by {name}", 0, 1)
+        recalls = [await _baseline_recall(baseline, each.collections) for each in data]
+        add([name, None, *recalls, *[None] * (unmeasured - len(data)), "search alone, in zettel's process"])
+    return result
 
 
 def _require_texts(collection: Collection) -> None:
