@@ -256,7 +256,7 @@ class StoreReadOnly(StoreError):
 class StoreFull(StoreError):
     """The disk of the store is full.
 
-    Cause: no space is left on the disk. The failed operation wrote nothing.
+    Cause: no space is left on the disk. The failed transaction wrote nothing. An import has stored its earlier batches.
 
     Cure: free space, then repeat the call.
     """

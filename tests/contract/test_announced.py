@@ -67,3 +67,17 @@ def test_messages_without_a_time_are_in_the_order_of_arrival(memory: Memory) -> 
 def test_a_question_about_the_past_gets_the_former_statement(memory: Memory) -> None:
     old, new, _ = CHANGES[0]
     assert ask(memory, old, new, "When did the rehearsal start before?")[0] == old
+
+
+def test_a_correction_ranks_before_the_echo_of_an_assistant(memory: Memory) -> None:
+    turns = [
+        ("user", "nadia", "ok so freya has swimming on wednesdays now, 16:30 at the indoor pool"),
+        ("assistant", "assistant", "Got it, swimming for Freya every Wednesday at 16:30."),
+        ("user", "oskar", "we need oat milk and dishwasher tabs"),
+        ("user", "nadia", "no wait, thursday. swimming is thursday same time"),
+    ]
+    for minute, (role, speaker, content) in enumerate(turns):
+        memory.add(content, role=role, speaker=speaker, session="s", occurred_at=f"2026-09-01T18:{minute:02d}:00Z")
+    memory.flush()
+    for question in ("when does freya have swimming?", "what day is swimming"):
+        assert memory.search(question)[0].note.content == turns[-1][2]

@@ -308,6 +308,14 @@ def test_a_context_marks_plans_whose_day_is_past(memory: Memory) -> None:
     assert "My flight to Rome is on 3 May. (past)" in memory.context("When is my flight?", now="2024-05-04T08:00Z")
 
 
+@pytest.mark.parametrize("content", ["Swimming is on Thursday now.", "Bin day is Tuesday."])
+def test_a_day_of_every_week_is_not_past(memory: Memory, content: str) -> None:
+    memory.add(content, speaker="Ann", occurred_at="2024-05-01T09:00Z", wait=True)
+    context = memory.context("Which day is it?", now="2024-08-01T08:00Z")
+    assert content in context
+    assert "(past)" not in context
+
+
 @pytest.mark.parametrize("accepted", [True, False])
 def test_a_model_judges_what_the_rules_propose(url: Any, accepted: bool) -> None:
     """Declined pairs are not linked, though the rules are certain of them."""

@@ -636,6 +636,19 @@ class TestMistakes:
             result = zettel("import", chat, "--format", name)
             assert (result.status, f"did you mean {suggested}?" in result.err) == (2, True), result.err
 
+    @pytest.mark.parametrize(
+        ("command", "hint"),
+        [
+            (("search", "boat", "--limit", "3"), "No such option: --limit (Possible options: -k)"),
+            (("search", "boat", "--sesion", "a"), "No such option: --sesion (Possible options: --session)"),
+            (("delete", "--speaker", "Ann"), "No such option: --speaker (see zettel delete --help)"),
+        ],
+    )
+    def test_an_unknown_option_gets_a_close_one(self, zettel: Zettel, command: tuple[str, ...], hint: str) -> None:
+        failed = zettel(*command)
+        assert failed.status == 2
+        assert hint in failed.err
+
     def test_an_id_of_another_scope_names_its_options(self, zettel: Zettel) -> None:
         of_ann = zettel("add", "Snow fell.", "--user", "ann b").out.strip()
         of_nobody = zettel("add", "Rain fell.").out.strip()

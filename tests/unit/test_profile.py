@@ -123,6 +123,30 @@ def test_what_ended_is_left_out() -> None:
     assert result.content.splitlines() == ["Lasting", "- user: My daughter Mia is allergic to eggs. (2024-02-01)"]
 
 
+def test_plans_for_past_days_and_questions_are_left_out() -> None:
+    messages = [
+        (day(1, 8), "Our trip to the farm is this Friday."),
+        (day(1, 8), "my mum is coming to stay with us from jan 20 till the 24th"),
+        (day(1, 9), "what should i get my sister, a telescope or a skateboard"),
+        (day(1, 9), "I've been vegan since 3 May 2019."),
+        (day(1, 9), "pls always give me recipes w/o mushrooms"),
+        (day(1, 9), "never suggest fish"),
+    ]
+    found = [each for when, text in messages for each in statements_by("user", when, text)]
+    soon, later = (profile(found, ["user"], when) for when in (day(1, 10), day(5, 1)))
+    assert soon is not None
+    assert later is not None
+    assert "farm" in soon.content
+    assert "telescope" not in soon.content
+    assert later.content.splitlines() == [
+        "Instructions",
+        "- user: never suggest fish (2024-01-09)",
+        "- user: pls always give me recipes w/o mushrooms (2024-01-09)",
+        "Lasting",
+        "- user: I've been vegan since 3 May 2019. (2024-01-09)",
+    ]
+
+
 def test_a_profile_has_a_maximum_length() -> None:
     things = "violins oysters glaciers lanterns turnips trams herons kayaks magnets walruses".split()
     spoken: list[Statement] = []

@@ -51,6 +51,9 @@ CLICK_ERROR: Any = typer.BadParameter.__mro__[2]
 
 FAILED = 1
 MISUSED = 2
+LEAST_ALIKE = 0.75
+"""Least similarity of an unknown option and a suggested one: ``--speaker`` is not ``--scope``."""
+OTHER_NAMES_OF_K = ("--limit", "--top-k", "--n", "--count")
 
 app = typer.Typer(name="zettel", rich_markup_mode=None, add_completion=True, pretty_exceptions_enable=False)
 
@@ -201,7 +204,8 @@ def _misused(error: Any) -> int:
     if hasattr(error, "option_name") and hasattr(error, "possibilities") and error.ctx:
         # click suggests the options of the command alone
         own = [option for parameter in error.ctx.command.params for option in parameter.opts]
-        error.possibilities = get_close_matches(error.option_name, [*own, *VALUED, "--json"])
+        close = get_close_matches(error.option_name, [*own, *VALUED, "--json"], cutoff=LEAST_ALIKE)
+        error.possibilities = ["-k"] if error.option_name in OTHER_NAMES_OF_K and "-k" in own else close
     notify(f"{path}: {_one_line(error.format_message())} (see {path} --help)")
     return MISUSED
 

@@ -12,6 +12,7 @@ facts that a model wrote ("Ann lives in Oslo.") about a speaker.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import log
@@ -22,7 +23,8 @@ from zettel.evolve.insights import MAX_TERM, span
 from zettel.link.fact_changes import replaces
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, implied_role
-from zettel.text.extraction import is_question, sentences
+from zettel.text.dates import find_dates
+from zettel.text.extraction import asks, sentences
 from zettel.text.facts import MAX_CHARS as MAX_NOTE
 from zettel.text.facts import Fact, expanded, facts, own_words
 from zettel.text.frames import language_of
@@ -57,6 +59,8 @@ INSTRUCTIONS_HEAD, LASTING_HEAD, RECENT_HEAD = "Instructions", "Lasting", "Recen
 _ABOUT_OTHERS = frozenset({"value", "responsible", "version", "identifier"})
 """Attributes of things, which a profile shows only if the sentence has many cues of its own."""
 _INSTRUCTION = "instruction"
+_DATED = re.compile(r"\d|\b(?:this|next|coming|tomorrow|tonight|today)\b", re.IGNORECASE)
+"""Signs of one day. A day of the week alone may be that of every week."""
 
 
 class Statement(NamedTuple):
@@ -140,7 +144,7 @@ def statements(note: Note, least: float = LEAST_WEIGHT) -> list[Statement]:
         is_own = not (language.first | language.mine).isdisjoint(full.lower().split())
         if language.about and (own or is_own):
             weight = max(weight, weight_about(sentence, Place(number, len(spoken)), language))
-        is_shown = weight >= least and len(sentence) >= MIN_STATEMENT and not (is_question(sentence) and not own)
+        is_shown = weight >= least and len(sentence) >= MIN_STATEMENT and not (asks(sentence) and not own)
         if is_shown and not secrets_in(sentence):  # a profile is in every prompt
             found.append(_statement(note, speaker or "user", sentence, own, weight))
     return found
@@ -153,7 +157,10 @@ def profile(statements: Iterable[Statement], speakers: Collection[str], latest: 
     """
     described = current(statements, speakers)
     limit = MAX_CHARS // max(len(described), 1), LINES // max(len(described), 1)
-    return render([line for person, spoken in described.items() for line in _lines(person, spoken, latest, *limit)])
+    lines = []
+    for person, spoken in described.items():
+        lines += _lines(person, [each for each in spoken if not _is_over(each, latest)], latest, *limit)
+    return render(lines)
 
 
 def current(statements: Iterable[Statement], speakers: Collection[str]) -> dict[str, list[Statement]]:
@@ -270,6 +277,15 @@ def _lines(
             penalty[place] = max(penalty[place], PENALTY * max(shared - SIMILAR, 0.0))
         remaining = [place for place in remaining if alike[best][place] < SAME]
     return [lines[place] for place in sorted(lines)]
+
+
+def _is_over(statement: Statement, latest: datetime | None) -> bool:
+    """Return whether a statement without a lasting fact is a plan for a past day: "The trip is this Friday."."""
+    stated_at = statement.note.occurred_at
+    if latest is None or stated_at is None or any(fact.attribute not in _ABOUT_OTHERS for fact in statement.facts):
+        return False
+    days = find_dates(statement.text, stated_at) if _DATED.search(statement.text) else []
+    return bool(days) and all(stated_at < day.end <= latest for day in days)
 
 
 def _likeness(one: Statement, other: Statement) -> float:

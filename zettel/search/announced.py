@@ -164,10 +164,13 @@ def _announces_change(asked: _Asked, newer: Note, today: int) -> bool:
 
 
 def _is_later(first: Note, second: Note) -> bool:
-    """Return whether the second note is a later short statement of the same person."""
-    if second.role == "assistant" or len(second.content.split()) > _MAX_WORDS:
+    """Return whether the second note is a later short statement of the same person.
+
+    An assistant repeats what a person stated, so any person may change it.
+    """
+    if second.role == "assistant" or len(second.content.split()) > _MAX_WORDS or second.kind is not first.kind:
         return False
-    if second.kind is not first.kind or (second.role, second.speaker) != (first.role, first.speaker):
+    if first.role != "assistant" and (second.role, second.speaker) != (first.role, first.speaker):
         return False
     if first.occurred_at is not None and second.occurred_at is not None and first.occurred_at != second.occurred_at:
         return second.occurred_at > first.occurred_at

@@ -14,6 +14,7 @@ import numpy as np
 
 from zettel.model.speakers import ROLES
 from zettel.scoring.ranking import with_rows_of
+from zettel.search.announced import asks_about_now
 from zettel.search.asked_fact import OPENERS
 from zettel.text.extraction import is_question, sentences
 from zettel.text.names import find_names
@@ -46,6 +47,7 @@ _OWN_FACT = re.compile(
     re.IGNORECASE,
 )
 """A question of a user for what the user knows: "When is my race?". How-to questions ("How do I fix …?") are not."""
+_ASKS_WHEN = re.compile(r"\b(?:when|what (?:time|day|date)|(?:which|what) (?:week)?day)\b", re.IGNORECASE)
 _IGNORANT = re.compile(
     r"\bI(?:['\u2019]m| am) (?:not (?:sure|certain|aware)|unable to (?:recall|remember|see|access))\b|\bno idea\b"
     r"|\bI (?:do not|don['\u2019]?t|can(?:no|['\u2019])?t) (?:\w+ )?(?:know|recall|remember"
@@ -72,7 +74,8 @@ def may_answer_nothing(candidates: Candidates) -> Bools:
 def answers_nothing(note: Note, question: str) -> bool:
     """Return whether a note certainly does not answer.
 
-    It asks only for what ``question`` asks or for what its user mentioned before, or it is a reply that knows nothing.
+    It asks only for what ``question`` asks or for what its user mentioned before, it is a request without a time
+    although ``question`` asks for one, or it is a reply that knows nothing.
     If the question is about what somebody asked, every note may answer.
     """
     if _ABOUT_ASKING.search(question) or len(note.content.split()) > MAX_WORDS:
@@ -83,6 +86,8 @@ def answers_nothing(note: Note, question: str) -> bool:
     texts = [_LEAD.sub("", text.strip()) for text in sentences(note.content)]
     if not texts or not all(is_question(text) for text in texts):
         return False
+    if _ASKS_WHEN.search(question) and asks_about_now(question) and not _NUMBER_OR_DAY.search(note.content):
+        return True
     bare = [_RECALL.sub("", text) for text in texts]
     if all(asked.issuperset(tokenize(text)) for text in bare):
         return True

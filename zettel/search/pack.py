@@ -15,7 +15,7 @@ from zettel.core.authority import is_on_probation, is_trusted
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind
 from zettel.search.passage import CUT, marked_passage
-from zettel.text.facts import facts
+from zettel.text.facts import Fact, facts
 from zettel.text.tokens import UNSPACED
 from zettel.text.wording import normalized
 
@@ -55,6 +55,7 @@ _OF_OTHERS = ("tool", "document")
 
 _OPENING_LINE = re.compile(r"- (?P<text>.*?)(?: \([^()]*\))?")
 _ASKED_LINE = re.compile(r"> (?:.{1,60} )?asked: ")
+_NEXT = re.compile(r"\b(?:this|next|coming)\b", re.IGNORECASE)
 _UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
 
 
@@ -127,10 +128,16 @@ def _pack(hits: Sequence[Hit], max_tokens: int, questions: Mapping[str, Note]) -
 
 def _marked_as_past(hit: Hit, today: datetime) -> Hit:
     """Return the hit, with a remark if its note only states a plan whose day is past: "My flight is on 3 May."."""
-    days = [fact.expires for fact in facts(hit.note) if fact.sense != "ends"]
+    days = [None if _may_recur(fact) else fact.expires for fact in facts(hit.note) if fact.sense != "ends"]
     if not days or hit.note.valid_to is not None or any(day is None or day > today for day in days):
         return hit
     return hit.model_copy(update={"why": hit.why.model_copy(update={"time": PAST})})
+
+
+def _may_recur(fact: Fact) -> bool:
+    """Return whether a fact names only a day of the week, which may be every week: "Swimming is Thursday"."""
+    kinds = {kind for kind, _ in fact.value.facets}
+    return "weekday" in kinds and not kinds & {"day", "date"} and not _NEXT.search(fact.value.text)
 
 
 class _Statement(NamedTuple):

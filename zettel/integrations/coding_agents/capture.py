@@ -64,7 +64,8 @@ def turns_of(path: Path, format: str) -> Iterator[Event]:
 
 def turn_of(hook: Hook) -> Event | None:
     """Return the turn in the input of an event, or None if it is empty. Raises ``InvalidEvent``."""
-    content, role = (hook.reply, "assistant") if hook.reply else (written_text(hook.prompt), "user")
+    role = "assistant" if hook.reply else "user"
+    content = written_text(hook.reply or hook.prompt)
     if not content.strip():
         return None
     digest = hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=8).hexdigest()
