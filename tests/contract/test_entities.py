@@ -80,6 +80,8 @@ def test_an_entity_has_facts_a_timeline_and_neighbours_under_all_names(memory: M
     fact = memory.add_fact("Ann Berg", "car", "Corsa")
     assert ("car", "Corsa", True) in facts_of(memory.entity("Ann"))
     assert memory.entity("Ann").facts[-1].note == fact
+    first = memory.add_fact("Ann Berg", "car", "Astra", valid_from="1999-01-01")
+    assert memory.entity("Ann").facts[0].note == first
 
 
 def test_unknown_and_ambiguous_names_are_errors(memory: Memory) -> None:
@@ -169,6 +171,7 @@ def test_decisions_are_no_hits_and_name_nobody(memory: Memory) -> None:
     memory.flush()
     assert memory.entity("Ann").notes == 3
     assert {hit.note.id for hit in memory.search("Who is Annie, also called Ann Berg?")} <= set(ids)
+    assert {hit.note.id for hit in memory.search("What are the main topics?")} <= set(ids)
 
 
 @pytest.mark.here

@@ -206,6 +206,23 @@ def test_a_revised_event_stays_in_quarantine(memory: Memory) -> None:
     assert [note.content for note in memory.list().notes] == ["A harmless remark about boats."]
 
 
+def test_new_parts_of_a_revised_event_are_in_quarantine_too(memory: Memory) -> None:
+    id = memory.add("The harbour wall leaks. " * 10, id="1", wait=True)
+    memory.quarantine(id, "from a stolen account")
+    longer = " ".join(f"Sentence {number} about the zanzibar lamp." for number in range(200))
+    memory.add(longer, id="1", on_conflict="revise", wait=True)
+    assert memory.search("zanzibar lamp") == []
+    assert memory.list().notes == ()
+    memory.release(id)
+    memory.flush()
+    found = memory.list().notes
+    assert len(found) > 1
+    assert "".join(note.content for note in found).count("zanzibar") == 200
+    assert memory.search("zanzibar lamp")
+    assert memory.check() == []
+
+
+
 def test_edits_of_people_stay(memory: Memory) -> None:
     edited, source = memory.add_many(LIFE[:2], wait=True)
     rewrite(memory, edited, source, context="A remark.")

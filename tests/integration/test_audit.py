@@ -88,8 +88,11 @@ def test_names_are_recorded_without_secrets(tmp_path: Path, path: Path) -> None:
     token = SAMPLES["GitHub token"][1]
     with Memory(tmp_path / "a.db", audit=path, privacy="redact") as memory, pytest.raises(NotFound):
         memory.get(token)
+    with Memory(tmp_path / "a.db", audit=path, privacy="redact") as memory:
+        assert memory.search("boat", scope=Scope(user=token)) == []
     assert token not in path.read_text()
     assert "[redacted GitHub token]" in records(path, "get")[0]["of"]["id"]
+    assert "[redacted GitHub token]" in records(path, "search")[0]["scope"]["user"]
 
 
 def test_a_log_is_free_again_after_a_memory_could_not_open(tmp_path: Path, path: Path) -> None:

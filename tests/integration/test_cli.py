@@ -296,6 +296,16 @@ class TestAsking:
         assert "Oslo" in zettel("context", "Where did Ann move?", "--max-tokens", "200").out
 
 
+    def test_a_context_leaves_out_outdated_notes_as_in_python(self, zettel: Zettel) -> None:
+        old = zettel("add", "The boat lies in Oslo.", "--speaker", "Ann").out.strip()
+        new = zettel("add", "The boat lies in Bergen.", "--speaker", "Ann").out.strip()
+        assert zettel("link", new, old, "--type", "SUPERSEDES").status == 0
+        text = zettel("context", "Where does the boat lie?").out
+        assert "Bergen" in text
+        assert "Oslo" not in text
+        assert "Oslo" in zettel("context", "Where did the boat lie before?").out
+
+
 class TestNotes:
     def test_add_stores_every_field(self, zettel: Zettel) -> None:
         note_id = zettel(

@@ -323,6 +323,18 @@ def test_a_batch_with_a_refused_event_stores_nothing() -> None:
         assert memory.stats()["events"] == 0
 
 
+def test_the_principal_of_an_import_has_no_secret_of_the_file_name(tmp_path: Path) -> None:
+    token = SAMPLES["GitHub token"][1]
+    for name, redact in ((token, False), ("WhatsApp Chat with +47 912 34 567", True)):
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text('{"content": "The boat is blue.", "id": "1", "session": "s"}\n', encoding="utf-8")
+        with Memory(":memory:", privacy="redact") as memory:
+            memory.import_transcript(file, redact=redact)
+            (event,) = memory.events("s")
+            assert event.principal.startswith("import:")
+            assert name not in event.principal
+
+
 def test_redacted_events_are_idempotent() -> None:
     with Memory(":memory:", privacy="redact") as memory:
         event = {"content": f"It is {TOKEN}.", "occurred_at": "2024-05-01T09:00Z"}

@@ -64,6 +64,7 @@ def test_a_key_without_the_right_admin_deletes_nothing(server: Served, tmp_path:
             lambda: other.add("The code is 2222.", id="a", ttl=60, on_conflict="revise"),
             lambda: other.add_many([revised], on_conflict="revise"),
             lambda: other.add_many_report([revised], on_conflict="revise"),
+            lambda: other.import_transcript(file, edits=True),
         ]
         for call in calls:
             with pytest.raises(PermissionDenied):

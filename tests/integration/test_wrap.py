@@ -116,6 +116,13 @@ def test_a_repeated_user_message_is_stored_again(memory: Memory, client: OpenAI)
     ) == 2
 
 
+def test_a_person_with_a_name_may_repeat_a_statement(memory: Memory, client: OpenAI) -> None:
+    wrapped = zettel.wrap(memory, client)
+    for text in ("I live in Oslo, near the harbour.", "I live in Bergen now.", "I live in Oslo, near the harbour."):
+        ask(wrapped, [{"role": "user", "name": "Eva", "content": text}])
+    assert [text for _, text in speaker_contents(memory)].count("I live in Oslo, near the harbour.") == 2
+
+
 def test_short_messages_are_stored(memory: Memory, client: OpenAI, server: TalkServer) -> None:
     memory.add("Yes.", speaker="Bo")
     server.reply = lambda request: "Yes."

@@ -74,6 +74,7 @@ def _days(text: str, anchor: datetime | None = WEDNESDAY) -> list[tuple[str, str
         ("by December 30", "2023-12-30", "2023-12-30"),
         ("in May", "2024-05-01", "2024-05-31"),
         ("Is the fair in June?", "2024-06-01", "2024-06-30"),
+        ("What is planned for June?", "2024-06-01", "2024-06-30"),
         ("What did Ann plant in June?", "2023-06-01", "2023-06-30"),
         ("early March 2020", "2020-03-01", "2020-03-31"),
         ("Sept. 2022", "2022-09-01", "2022-09-30"),

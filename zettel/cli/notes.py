@@ -91,7 +91,7 @@ def show(ctx: typer.Context, id: str = typer.Argument(metavar="ID", help="A note
     options = common(ctx)
     with options.memory() as memory:
         shown = memory.get(id)
-        terms = memory.terms(id) if id.startswith("n_") else []
+        terms = [] if hasattr(shown, "event_id") else memory.terms(id)
         origins = _origins(memory, shown)
     fields = {name: value for name, value in shown.model_dump(mode="json").items() if value not in EMPTY}
     if not fields.get("faded"):

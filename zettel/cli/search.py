@@ -137,9 +137,11 @@ def context(
     arguments: dict[str, Any] = {
         "max_tokens": max_tokens, "as_of": as_of, "known_at": known_at, "since": since, "until": until, "now": now,
         "kinds": kind, "tags": tag, "session": session, "speaker": speaker, "role": role,
-        "filter": conditions(meta, filter), "min_score": min_score, "min_trust": min_trust, "current_only": current,
+        "filter": conditions(meta, filter), "min_score": min_score, "min_trust": min_trust,
         "archived": archived, "quarantined": quarantined, "scorer": scorer,
     }  # fmt: skip
+    if current:  # else the memory decides by the question
+        arguments["current_only"] = True
     with options.memory() as memory:
         if rounds is None:
             text = memory.context(question, profile=profile, omit_flagged=omit_flagged, **arguments)

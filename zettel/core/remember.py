@@ -15,7 +15,7 @@ import anyio.to_thread
 from zettel.core.arguments import require_named_parts
 from zettel.core.commit import Clock, Commits
 from zettel.core.drafts import EventDraft, draft, passages_of, tokens_of
-from zettel.core.fold import state_of
+from zettel.core.fold import live_revisions, state_of
 from zettel.core.follow_ups import FollowUps, expiry_jobs
 from zettel.core.identity import Ordinals, identity_bytes, identity_of, new_id, same_content, separate_bytes
 from zettel.core.mentions import mention_ops, names_in, title_lookups
@@ -28,7 +28,19 @@ from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
 from zettel.errors import IdentityConflict, InvalidInput
-from zettel.model import CallKind, Cause, Event, EventRecord, Note, OnConflict, Remembered, Scope, Status, event_text
+from zettel.model import (
+    CallKind,
+    Cause,
+    Event,
+    EventRecord,
+    Note,
+    OnConflict,
+    Remembered,
+    Revision,
+    Scope,
+    Status,
+    event_text,
+)
 from zettel.ports import Annotator, GraphStore, LookupQuery, LookupResult, NoteHistory, ScopeState, SurveyingStore
 from zettel.ports.operations import Op, PutEvent, PutNote
 from zettel.text.index import index_note
@@ -201,7 +213,13 @@ class EventWriter:
                 ops.append(PutEvent(record, identities[place]))
                 unmerged: list[Note] = []
                 notes = await self._revise_parts(scope, made, record, old, clock, ops, unmerged)
-                notes += await _new_parts(made, record, len(old), clock, ops)
+                more = await _new_parts(made, record, len(old), clock, ops)
+                quarantine = await self._quarantine_of(scope, old) if more else None
+                if quarantine is not None:
+                    puts = [revised(NoteHistory(n, ()), clock, quarantine.cause, quarantine.change) for n in more]
+                    more = [put.note for put in puts]
+                    ops += puts
+                notes += more
                 flagged = any(note.flags for note in notes)
                 outcome[place] = Remembered(notes[0].id, outcome[place].status, flagged)
                 written += [note for note in (*notes, *unmerged) if not note.archived]
@@ -227,6 +245,14 @@ class EventWriter:
         unclear = [id for id in notes if not rests_on(histories[id], {event.event_id})]
         histories |= await self._store.histories(scope, unclear) if unclear else {}
         return {id: histories[id] for id in notes if rests_on(histories[id], {event.event_id})}
+
+    async def _quarantine_of(self, scope: Scope, parts: Mapping[str, NoteHistory]) -> Revision | None:
+        """Return the revision that put an event into quarantine; None outside."""
+        head = next(iter(parts.values()), None)
+        if head is None or state_of(head)[0].quarantined is None:
+            return None
+        history = (await self._store.histories(scope, [head.base.id]))[head.base.id]
+        return live_revisions(history.revisions, CallKind.QUARANTINE)[-1]
 
     async def _revise_parts(
         self,

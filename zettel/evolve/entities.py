@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from zettel.core.authority import is_trusted
@@ -358,21 +360,26 @@ class EntityIndex:
             for fact in facts(note)
             if (about := own(fact, note)) is not None
         ]
-        found = []
+        found: list[tuple[datetime, EntityFact]] = []
         for place, (fact, note) in enumerate(stated):
             later = stated[place + 1 :]
             is_replaced = any(
                 new.attribute == fact.attribute and new.thing == fact.thing and replaces(new, newer, fact, note)
                 for new, newer in later
             )
-            found.append(EntityFact(
+            found.append((_since(note), EntityFact(
                 note=note.id, attribute=fact.attribute, value=fact.value.text, text=fact.text,
                 valid_from=note.valid_from or note.occurred_at, valid_to=note.valid_to,
                 current=not is_replaced and fact.sense != "ends" and note.valid_to is None,
-            ))  # fmt: skip
-        found += [_added(note) for note in notes if phrase_key(str(note.metadata.get("subject", ""))) in keys
-                  and note.kind is Kind.SEMANTIC and "attribute" in note.metadata]  # fmt: skip
-        return found
+            )))  # fmt: skip
+        found += [
+            (_since(note), _added(note))
+            for note in notes
+            if phrase_key(str(note.metadata.get("subject", ""))) in keys
+            and note.kind is Kind.SEMANTIC
+            and "attribute" in note.metadata
+        ]
+        return [fact for _, fact in sorted(found, key=itemgetter(0))]
 
 
 def _added(note: Note) -> EntityFact:
@@ -388,6 +395,10 @@ def _why(decision: EntityDecision) -> NamesMerged:
     return NamesMerged(
         names=decision.names, by=by, reason=decision.reason, note=decision.note, sources=decision.sources
     )
+
+
+def _since(note: Note) -> datetime:
+    return note.valid_from or note.occurred_at or note.recorded_at
 
 
 def _time(note: Note) -> tuple[float, int]:

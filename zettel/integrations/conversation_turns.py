@@ -168,7 +168,8 @@ async def prepare(
         memory, _question(texts)[-MAX_QUESTION:], conversation, max_tokens, scope, user, now
     )
     new_texts = [
-        (message.name or user, context.without(message.text, own=True)) for message in _new_user_messages(texts)
+        (message.name or user, context.without(message.text, own=True, speaker=message.name))
+        for message in _new_user_messages(texts)
     ]
     opens = not any(message.role in ANSWERING for message in texts)
     return Turn(with_memory(messages, recalled), _key(texts), opens, context, new_texts, now)
@@ -224,15 +225,15 @@ class RecalledContext:
         self._hits, self._core, self._user = hits, core, user
         self.search_id = hits[0].search_id if hits else None
 
-    def without(self, text: str, own: bool = False) -> str:
+    def without(self, text: str, own: bool = False, speaker: str | None = None) -> str:
         """Return the sentences of a text that were not recalled.
 
-        With ``own``, the user's own earlier sentences count as new: the user states them again today, while a model
-        only repeats them. Very short sentences such as "Yes." always count as new.
+        With ``own``, earlier sentences of the user, and of ``speaker``, count as new: people state them again today,
+        while a model only repeats them. Very short sentences such as "Yes." always count as new.
         """
         notes = RecalledNotes()
         for hit in reversed(self._hits):
-            if not own or hit.note.speaker != self._user:
+            if not own or hit.note.speaker not in (self._user, speaker or self._user):
                 notes.add(hit.note)
         left = [(line, _left(line, notes)) for line in text.splitlines() if not self._is_line(line)]
         return "\n".join(new for line, new in left if new or not line.strip()).strip()

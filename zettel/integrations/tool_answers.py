@@ -11,6 +11,7 @@ from zettel.llm.prompt_lines import clip
 from zettel.model import EntityDetails, Hit, Link, LinkType, Note, QueryResult, Revision
 from zettel.search.pack import repetition
 from zettel.search.passage import marked_passage
+from zettel.text.instructions import flags_of
 
 SHOWN_CHARS = 600
 """Characters shown of a memory in a list; ``get_memory`` returns the full text."""
@@ -91,7 +92,7 @@ def entity_answer(entity: EntityDetails) -> dict[str, Any]:
     facts = [
         without_empty(
             fact=fact.text, id=fact.note, since=moment(fact.valid_from), until=moment(fact.valid_to),
-            outdated=not fact.current,
+            outdated=not fact.current, caution=_caution(fact.text),
         )
         for fact in entity.facts
     ]  # fmt: skip
@@ -138,6 +139,10 @@ def moment(when: datetime | None) -> str:
     return when.date().isoformat() if when.time() == datetime.min.time() else f"{when:%Y-%m-%dT%H:%M:%SZ}"
 
 
+def _caution(*texts: str) -> str:
+    return CAUTION if flags_of(*texts) else ""
+
+
 def _rank(link: Link) -> tuple[bool, float]:
     return link.type is LinkType.RELATES, -link.weight
 
@@ -149,8 +154,9 @@ def _link(link: Link, others: Mapping[str, Note]) -> dict[str, Any]:
         return {}
     end = {"to" if out else "from": other.id}
     return {"type": link.type.value.lower(), **end} | without_empty(
-        text=clip(other.content, LINKED_CHARS), reason=clip(link.reason, LINKED_CHARS)
-    )
+        text=clip(other.content, LINKED_CHARS), reason=clip(link.reason, LINKED_CHARS),
+        caution=CAUTION if other.flags else "",
+    )  # fmt: skip
 
 
 def _version(revision: Revision) -> dict[str, Any]:
@@ -165,6 +171,7 @@ def _version(revision: Revision) -> dict[str, Any]:
         linked=[_added_link(link) for link in revision.links[:LINKS]],
         unlinked=[{"type": link.type.value.lower(), "to": link.target} for link in revision.unlinks[:LINKS]],
         reverts=list(revision.undoes),
+        caution=_caution(*(value for name in REPORTED if isinstance(value := change.get(name), str))),
     ) | ({} if revision.live else {"reverted": True})
 
 

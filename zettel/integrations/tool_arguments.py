@@ -120,7 +120,9 @@ class Link(Arguments):
 class Unlink(Arguments):
     source: str = Field(description="Id of the memory that the link starts from; with supersedes the newer one.")
     target: str = Field(description="Id of the other memory.")
-    type: Literal["relates", "supersedes", "contradicts"] = Field("relates", description="The type of the link.")
+    type: Literal["relates", "supersedes", "updates", "contradicts"] = Field(
+        "relates", description="The type of the link."
+    )
 
 
 class History(Arguments):

@@ -118,23 +118,22 @@ class Auditor:
         record: dict[str, Any] = {"op": operation} | actor()
         scopes = arguments.get("scopes") or arguments.get("search", {}).get("scopes")
         if isinstance(scopes, (list, tuple)):
-            record["scopes"] = [_parts(each) for each in scopes if isinstance(each, Scope)]
+            record["scopes"] = [self._parts(each) for each in scopes if isinstance(each, Scope)]
         elif arguments.get("all_scopes"):
             record["scopes"] = "all"
         elif scope is not None or operation not in EVERY_SCOPE:
-            record["scope"] = _parts(scope or self._default)
+            record["scope"] = self._parts(scope or self._default)
         named = {name: self._guard.cleaned(value) for name in NAMES if isinstance(value := arguments.get(name), str)}
         return record | ({"of": named} if named else {})
+
+    def _parts(self, scope: Scope) -> dict[str, str]:
+        return {name: self._guard.cleaned(value) for name, value in scope.model_dump(exclude_none=True).items()}
 
 
 def actor() -> dict[str, Any]:
     """Return the fields of a record that name who acts: the principal, and the name of its key."""
     principal = acting()
     return {"who": principal.name or None} | ({"name": principal.label} if principal.label else {})
-
-
-def _parts(scope: Scope) -> dict[str, str]:
-    return scope.model_dump(exclude_none=True)
 
 
 def _outcome(error: BaseException) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -40,7 +41,9 @@ async def import_transcript(
     path = require_path("path", path)
     if source is not None and not isinstance(source, str):  # the name of a file, which need not be text throughout
         raise InvalidInput(f"source must be a str, not {type(source).__name__}")
-    with acting_as(_principal(source or str(path)), trust):
+    engine, _ = memory.use(scope)
+    name = _without_private_data(engine.guard.cleaned(source or str(path)), selection)
+    with acting_as(_principal(name), trust):
         return await _import(memory, path, format, source, dry_run, on_progress, on_rejected, scope, selection)
 
 
@@ -96,6 +99,15 @@ async def _import(
     if turns is not None and engine.llm_client is not None and engine.reader is not None:
         report.estimate = await estimate(turns, engine.reader, engine.llm_client.model)
     return report
+
+
+def _without_private_data(name: str, selection: Mapping[str, Any]) -> str:
+    """Return the name of a file, with private data redacted if the import redacts it."""
+    from zettel.transcripts.options import import_options
+    from zettel.transcripts.redaction import Redactor
+
+    options = import_options(**selection)
+    return Redactor(options.region, Counter()).text(name) if options.redact else name
 
 
 def _principal(source: str) -> str:

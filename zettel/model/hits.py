@@ -77,7 +77,10 @@ class Hit(Frozen):
 
 
 class Page(Frozen):
-    """One page of a scope's notes, in order of arrival. Pass ``cursor`` to get the next page; None ends the list."""
+    """One page of a scope's notes, in order of arrival; archived notes newest first.
+
+    Pass ``cursor`` to get the next page; None ends the list.
+    """
 
     notes: tuple[Note, ...]
     cursor: str | None

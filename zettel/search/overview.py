@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from zettel.model import Hit, Kind
-from zettel.model.tags import PROFILE, SESSION
+from zettel.model.tags import ENTITY, PROFILE, SESSION
 from zettel.ports.query import Candidates, SearchRequest
 from zettel.search.question_kind import asks_for_last_session, asks_for_overview, subject_of_overview
 
@@ -78,7 +78,7 @@ def choose(text: str, time_only: bool, notes: Sequence[Hit], insights: Sequence[
         events = set(hit.note.event_ids)
         return float(sum(worth.get(event, 0.0) for event in events - covered) / len(events) ** SIZE_POWER)
 
-    left = [hit for hit in insights if PROFILE not in hit.note.tags]
+    left = [hit for hit in insights if {PROFILE, ENTITY}.isdisjoint(hit.note.tags)]
     while left and len(chosen) < MOST:
         hit = max(left, key=gain)
         value = gain(hit)
@@ -96,7 +96,7 @@ def _largest(insights: Sequence[Hit]) -> list[Hit]:
     chosen: list[Hit] = []
     covered: set[str] = set()
     for hit in sorted(insights, key=lambda hit: -len(hit.note.event_ids)):
-        if {SESSION, PROFILE}.isdisjoint(hit.note.tags) and covered.isdisjoint(hit.note.event_ids):
+        if {SESSION, PROFILE, ENTITY}.isdisjoint(hit.note.tags) and covered.isdisjoint(hit.note.event_ids):
             chosen.append(hit)
             covered.update(hit.note.event_ids)
     return chosen[:MOST]

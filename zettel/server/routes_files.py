@@ -45,6 +45,8 @@ async def import_transcript(
     """The body is the file."""
     if options["scope_by"] is not None:
         access.require_all("scope_by=")
+    if options["edits"]:
+        access.require_admin("an import with edits=, which may let stored events expire,")
     if options["format"] == MEMORY_FILE_FORMAT:
         _require_admin(access)
     async with _received(request, name, options) as path:

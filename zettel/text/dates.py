@@ -70,7 +70,7 @@ _DATES = re.compile(
     (?P<current>this\s(?P<cu_u>morning|afternoon|evening|weekend|week|month|year|{DAY_NAME}|{SEASON}))\b
   | (?P<within>in\s(?P<wi_c>{COUNT})\s(?P<wi_u>{_UNIT})s?)\b(?!'|\sof))
   | (?=[dty])(?P<near>day\s(?:before\syesterday|after\stomorrow)|yesterday|today|tonight|tomorrow)\b
-  | (?=[isutdbaflemr])(?:in|since|until|till|during|by|before|after|from|through|early|late|mid
+  | (?=[isutdbaflemr])(?:in|since|until|till|during|by|before|after|for|from|through|early|late|mid
         |(?:end|start|beginning|middle|rest)\sof)[\s-]
         (?:early\s|late\s|mid[\s-])?(?P<month>(?P<mo_m>{MONTH}))(?!,?\s(?:the\s|of\s)?[0-9])
   | (?=[osutbafmw])(?:{_DAY_LEADS}),?\sthe\s(?P<day_of_month>[0-9]{{1,2}}(?:st|nd|rd|th))

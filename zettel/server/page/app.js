@@ -19,7 +19,7 @@ const KEYS = [
   ["/", "ask"], ["g", "into the graph"], ["↑ ↓ ← →", "from note to note, in the graph and among hits"], ["Enter", "open the note"],
   ["+ − 0", "nearer, farther, all, in the graph"], ["Shift with arrows", "move the map"], ["t", "the time slider"],
   ["n", "add a note", "write"], ["e", "edit the open note", "write"],
-  ["1 … 6", "the views"], ["Esc", "close the note, or clear the search"], ["?", "this list"],
+  ["1 … 7", "the views"], ["Esc", "close the note, or clear the search"], ["?", "this list"],
 ];
 
 const narrow = matchMedia("(max-width: 820px)");  // as in the style sheet

@@ -80,7 +80,8 @@ export function item(hit, place, question) {
   details.addEventListener("toggle", () => {
     if (details.open && details.children.length === 1) details.append(why(hit, terms));
   });
-  return h("li", { class: `hit${note.valid_to ? " past" : ""}`, "data-note": note.id },
+  const past = note.valid_to && Date.parse(note.valid_to) <= Date.now();
+  return h("li", { class: `hit${past ? " past" : ""}`, "data-note": note.id },
     h("a", { href: `#/note/${note.id}`, class: "slip", "aria-label": `${place}. ${nameOf(note)}` },
       h("span", { class: "place", "aria-hidden": "true" }, number(place)),
       h("span", { class: "by" }, sign(note.kind), h("b", {}, note.speaker ?? note.title ?? note.kind),
@@ -89,7 +90,7 @@ export function item(hit, place, question) {
     h("div", { class: "foot" },
       bar(hit.score, { class: "score", role: "img", "aria-label": `score ${hit.score.toFixed(2)} of 1`, title: SURE }),
       h("b", { "aria-hidden": "true" }, hit.score.toFixed(2)),
-      note.valid_to && h("span", { class: "chip", title: "Something newer replaced it" }, "replaced"),
+      past && h("span", { class: "chip", title: "It is not valid any more" }, hit.why.superseded_by ? "replaced" : "ended"),
       hit.why.superseded_by && h("a", { class: "chip", href: `#/note/${hit.why.superseded_by}` }, "by this"),
       note.flags.length > 0 && h("span", { class: "chip warn" }, "looks like instructions"),
       terms.slice(0, 3).map(term => h("span", { class: "term" }, term)), details));

@@ -114,7 +114,7 @@ export function topics({ nodes, keywords }) {
 
 /** Whether a note is there at a moment (milliseconds; null: now), and whether it still held. */
 export const isThere = (node, moment) => moment === null || node.from === null || node.from <= moment;
-export const holds = (node, moment) => node.to === null || (moment !== null && node.to > moment);
+export const holds = (node, moment) => node.to === null || node.to > (moment ?? Date.now());
 
 /** Where a camera is, {x, y, k}, when these notes fill a canvas. */
 export function fitting(nodes, width, height) {

@@ -83,7 +83,9 @@ function banners(note, again) {
     say("warn", [h("b", {}, "In quarantine. "), reason], may("write") && button("Release", () => release(note, again)));
   } else if (note.merged_into) say("", ["Merged: ", h("a", { href: `#/note/${note.merged_into}` }, "another note"), " speaks for it."]);
   else if (note.archived) say("", note.faded ? "Faded: nobody needed it for long." : "In the archive.", restore);
-  if (note.valid_to) say("", ["No longer true since ", when(note.valid_to), "."]);
+  if (note.valid_to) {
+    say("", [Date.parse(note.valid_to) <= Date.now() ? "No longer true since " : "True until ", when(note.valid_to), "."]);
+  }
   if (note.flags.length) say("warn", [h("b", {}, "Looks like instructions to a model: "), note.flags.join(", ")]);
   return said;
 }
