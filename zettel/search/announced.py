@@ -71,7 +71,7 @@ _NOW = re.compile(r"\b(?:now(?! and)|from now on|these days|no longer|any ?(?:mo
 _NOT_NOW = re.compile(
     r"\bfor now\b|\bjust (?:for|this)\b|\b(?:for|only) th(?:is|e) (?:week|day|month|weekend|time)\b|\bthis once\b"
     r"|\b(?:right|just) now\b|\b(?:tried|almost|nearly|remember|demands?|insists?|wants?|asked|wish|hope)\b"
-    r"|\blast (?:year|week|month|time)\b",
+    r"|\blast (?:year|week|month|time)\b|\b(?:off|cancell?ed) (?:this|today|tonight|tomorrow|next)\b",
     re.IGNORECASE,
 )
 """Words of what was, is only wished or is true for a short time."""
