@@ -43,7 +43,7 @@ def attacked(memory: Memory, attack: str) -> None:
 def test_the_truth_ranks_before_the_notes_of_an_attacker(memory: Memory, attack: str) -> None:
     attacked(memory, attack)
     for question, truth, _, _ in FACTS:
-        hits = memory.search(question, 10)
+        hits = memory.search(question, 20)
         assert hits[0].why.trust == 1.0, question
         assert truth in [hit.note.content for hit in hits[:3]], question
         assert any(hit.why.trust == 0.5 for hit in hits), "an attacker's note is found, and marked"
