@@ -155,7 +155,7 @@ def test_quoted_constants_have_the_current_value(module: str, name: str, value: 
 def test_search_page_states_the_number_of_candidates() -> None:
     page = (CHECKOUT / "docs" / "search.md").read_text(encoding="utf-8")
     defaults = {field.name: field.default for field in fields(Query)}
-    assert f"adds up to {defaults['pool']} notes" in page
+    assert f"add up to {defaults['pool']} notes each" in page
     assert defaults["window"] == 3
     assert "at most three places away" in page
     assert len(quoted_constants()) >= 10
