@@ -2657,7 +2657,9 @@ export interface components {
         };
         /**
          * Page
-         * @description One page of a scope's notes, in order of arrival. Pass ``cursor`` to get the next page; None ends the list.
+         * @description One page of a scope's notes, in order of arrival; archived notes newest first.
+         *
+         *     Pass ``cursor`` to get the next page; None ends the list.
          */
         Page: {
             /** Notes */
