@@ -83,7 +83,7 @@ def summary(note: Note, max_chars: int | None = None) -> dict[str, Any]:
         true_until=moment(note.valid_to),
         tags=list(note.tags),
         archived=note.archived,
-        caution=CAUTION if note.flags else "",
+        caution=_caution(note.flags),
     )
 
 
@@ -92,7 +92,7 @@ def entity_answer(entity: EntityDetails) -> dict[str, Any]:
     facts = [
         without_empty(
             fact=fact.text, id=fact.note, since=moment(fact.valid_from), until=moment(fact.valid_to),
-            outdated=not fact.current, caution=_caution(fact.text),
+            outdated=not fact.current, caution=_caution(flags_of(fact.text)),
         )
         for fact in entity.facts
     ]  # fmt: skip
@@ -139,8 +139,8 @@ def moment(when: datetime | None) -> str:
     return when.date().isoformat() if when.time() == datetime.min.time() else f"{when:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _caution(*texts: str) -> str:
-    return CAUTION if flags_of(*texts) else ""
+def _caution(flags: Sequence[str]) -> str:
+    return CAUTION if flags else ""
 
 
 def _rank(link: Link) -> tuple[bool, float]:
@@ -155,7 +155,7 @@ def _link(link: Link, others: Mapping[str, Note]) -> dict[str, Any]:
     end = {"to" if out else "from": other.id}
     return {"type": link.type.value.lower(), **end} | without_empty(
         text=clip(other.content, LINKED_CHARS), reason=clip(link.reason, LINKED_CHARS),
-        caution=CAUTION if other.flags else "",
+        caution=_caution(other.flags),
     )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def _version(revision: Revision) -> dict[str, Any]:
         linked=[_added_link(link) for link in revision.links[:LINKS]],
         unlinked=[{"type": link.type.value.lower(), "to": link.target} for link in revision.unlinks[:LINKS]],
         reverts=list(revision.undoes),
-        caution=_caution(*(value for name in REPORTED if isinstance(value := change.get(name), str))),
+        caution=_caution(flags_of(*(value for name in REPORTED if isinstance(value := change.get(name), str)))),
     ) | ({} if revision.live else {"reverted": True})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zettel.exports.report import ExportReport
     from zettel.model import Estimate
     from zettel.transcripts.importing import Progress
+    from zettel.transcripts.options import ImportOptions
     from zettel.transcripts.report import ImportReport, OnRejected
 
 
@@ -41,10 +42,16 @@ async def import_transcript(
     path = require_path("path", path)
     if source is not None and not isinstance(source, str):  # the name of a file, which need not be text throughout
         raise InvalidInput(f"source must be a str, not {type(source).__name__}")
+    from zettel.transcripts.options import import_options
+    from zettel.transcripts.redaction import Redactor
+
+    options = import_options(**selection)
+    name = source or str(path)
+    if options.redact:
+        name = Redactor(options.region, Counter()).file(name)
     engine, _ = memory.use(scope)
-    name = _without_private_data(engine.guard.cleaned(source or str(path)), selection)
-    with acting_as(_principal(name), trust):
-        return await _import(memory, path, format, source, dry_run, on_progress, on_rejected, scope, selection)
+    with acting_as(_principal(engine.guard.cleaned(name)), trust):
+        return await _import(memory, path, format, source, dry_run, on_progress, on_rejected, scope, options)
 
 
 async def _import(
@@ -56,16 +63,15 @@ async def _import(
     on_progress: Progress | None,
     on_rejected: OnRejected | None,
     scope: Scope | None,
-    selection: Mapping[str, Any],
+    options: ImportOptions,
 ) -> ImportReport:
     from zettel.transcripts import archive_tree, importing, sources
-    from zettel.transcripts.options import ImportOptions, import_options
+    from zettel.transcripts.options import ImportOptions
     from zettel.transcripts.report import ImportReport
     from zettel.transcripts.scopes import part_of
 
     engine, named = memory.use(scope)
     dry_run = bool(dry_run)
-    options = import_options(**selection)
     part = part_of(options.scope_by)
     if options.scope_by is not None and getattr(named, part) is not None:
         raise InvalidInput(
@@ -99,15 +105,6 @@ async def _import(
     if turns is not None and engine.llm_client is not None and engine.reader is not None:
         report.estimate = await estimate(turns, engine.reader, engine.llm_client.model)
     return report
-
-
-def _without_private_data(name: str, selection: Mapping[str, Any]) -> str:
-    """Return the name of a file, with private data redacted if the import redacts it."""
-    from zettel.transcripts.options import import_options
-    from zettel.transcripts.redaction import Redactor
-
-    options = import_options(**selection)
-    return Redactor(options.region, Counter()).text(name) if options.redact else name
 
 
 def _principal(source: str) -> str:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from zettel.model import to_micros
-from zettel.search.question_kind import asks_about_past
+from zettel.search.question_kind import asks_about_past, asks_when
 from zettel.text.dates import find_dates
 from zettel.text.mood import Mood
 from zettel.text.statements import parse_sentences
@@ -51,10 +51,10 @@ _GENERIC = frozenset(
 )
 """Tokens of a question that name no thing."""
 _ANSWER_HAS = (
-    (r"\b(?:when|what (?:time|day|date)|(?:which|what) (?:week)?day)\b", re.compile(_TIME, re.IGNORECASE)),
-    (r"\bhow (?:many|much|long|old|far)\b", re.compile(r"\d")),
+    (asks_when, re.compile(_TIME, re.IGNORECASE)),
+    (re.compile(r"\bhow (?:many|much|long|old|far)\b", re.IGNORECASE).search, re.compile(r"\d")),
 )
-"""Patterns of questions, each with that of a text that may answer."""
+"""Tests of questions, each with the pattern of a text that may answer."""
 _OPENING = re.compile(
     r"^\W*(?:(?:oh|ok|so|and|but|btw|fyi|update|heads up|sorry|actually|good news|turns out|finally)\b[\s,:]*)*",
     re.IGNORECASE,
@@ -146,7 +146,7 @@ def _asked(question: str, older: Note) -> _Asked:
     return _Asked(
         frozenset(tokenize(_ORDINAL.sub("", f"{question} {older.content}"))),
         _things(question, frozenset(tokenize(older.content)) - _GENERIC),
-        tuple(answer for asks, answer in _ANSWER_HAS if re.search(asks, question, re.IGNORECASE)),
+        tuple(answer for asks, answer in _ANSWER_HAS if asks(question)),
     )
 
 

@@ -16,6 +16,7 @@ from zettel.model.speakers import ROLES
 from zettel.scoring.ranking import with_rows_of
 from zettel.search.announced import asks_about_now
 from zettel.search.asked_fact import OPENERS
+from zettel.search.question_kind import asks_when
 from zettel.text.extraction import is_question, sentences
 from zettel.text.names import find_names
 from zettel.text.tokens import tokenize
@@ -47,7 +48,6 @@ _OWN_FACT = re.compile(
     re.IGNORECASE,
 )
 """A question of a user for what the user knows: "When is my race?". How-to questions ("How do I fix …?") are not."""
-_ASKS_WHEN = re.compile(r"\b(?:when|what (?:time|day|date)|(?:which|what) (?:week)?day)\b", re.IGNORECASE)
 _IGNORANT = re.compile(
     r"\bI(?:['\u2019]m| am) (?:not (?:sure|certain|aware)|unable to (?:recall|remember|see|access))\b|\bno idea\b"
     r"|\bI (?:do not|don['\u2019]?t|can(?:no|['\u2019])?t) (?:\w+ )?(?:know|recall|remember"
@@ -86,7 +86,7 @@ def answers_nothing(note: Note, question: str) -> bool:
     texts = [_LEAD.sub("", text.strip()) for text in sentences(note.content)]
     if not texts or not all(is_question(text) for text in texts):
         return False
-    if _ASKS_WHEN.search(question) and asks_about_now(question) and not _NUMBER_OR_DAY.search(note.content):
+    if asks_when(question) and asks_about_now(question) and not _NUMBER_OR_DAY.search(note.content):
         return True
     bare = [_RECALL.sub("", text) for text in texts]
     if all(asked.issuperset(tokenize(text)) for text in bare):

@@ -64,8 +64,9 @@ def choose(text: str, time_only: bool, notes: Sequence[Hit], insights: Sequence[
     A question without a subject ("What are the main topics?") gets the largest topics, unless it names a time or the
     last session.
     """
+    left = [hit for hit in insights if {PROFILE, ENTITY}.isdisjoint(hit.note.tags)]
     if not time_only and not subject_of_overview(text):
-        return _last_session(insights) if asks_for_last_session(text) else _largest(insights)
+        return _last_session(left) if asks_for_last_session(text) else _largest(left)
     best = max((hit.score for hit in notes), default=0.0) or 1.0
     worth: dict[str, float] = {
         event: (hit.score / best) ** SCORE_POWER for hit in reversed(notes) for event in hit.note.event_ids
@@ -78,7 +79,6 @@ def choose(text: str, time_only: bool, notes: Sequence[Hit], insights: Sequence[
         events = set(hit.note.event_ids)
         return float(sum(worth.get(event, 0.0) for event in events - covered) / len(events) ** SIZE_POWER)
 
-    left = [hit for hit in insights if {PROFILE, ENTITY}.isdisjoint(hit.note.tags)]
     while left and len(chosen) < MOST:
         hit = max(left, key=gain)
         value = gain(hit)
@@ -96,7 +96,7 @@ def _largest(insights: Sequence[Hit]) -> list[Hit]:
     chosen: list[Hit] = []
     covered: set[str] = set()
     for hit in sorted(insights, key=lambda hit: -len(hit.note.event_ids)):
-        if {SESSION, PROFILE, ENTITY}.isdisjoint(hit.note.tags) and covered.isdisjoint(hit.note.event_ids):
+        if SESSION not in hit.note.tags and covered.isdisjoint(hit.note.event_ids):
             chosen.append(hit)
             covered.update(hit.note.event_ids)
     return chosen[:MOST]

@@ -1,4 +1,4 @@
-"""Kinds of questions: about a time and nothing else, for several things, about the past, and about the present."""
+"""Kinds of questions: about a time and nothing else, for several things, about the past, for a time, and about now."""
 
 from __future__ import annotations
 
@@ -196,6 +196,16 @@ def asks_about_past(question: str) -> bool:
     """Return whether notes that are outdated by now may answer: "Where did Ann live before?". English only."""
     text = question.lower()
     return has_past(text) or _FORMER.search(text) is not None
+
+
+# --------------------------------------------------------------------------------------------------------------- a time
+
+_WHEN = re.compile(r"\b(?:when|what (?:time|day|date)|(?:which|what) (?:week)?day)\b", re.IGNORECASE)
+
+
+def asks_when(question: str) -> bool:
+    """Return whether a question asks for a time or a day. English only."""
+    return _WHEN.search(question) is not None
 
 
 # --------------------------------------------------------------------------------------------------------- the present

@@ -1,6 +1,7 @@
 // What a search found, and why: parts of the score as bars, the words that matched, the way that led there.
 
 import { bar, h, nameOf, number, sign, when } from "./dom.js";
+import { hasEnded } from "./model.js";
 import { asked, marked, matching } from "./words.js";
 
 /** Features by what they are about, with names for people; what stands nowhere here is told by its own name. */
@@ -80,7 +81,7 @@ export function item(hit, place, question) {
   details.addEventListener("toggle", () => {
     if (details.open && details.children.length === 1) details.append(why(hit, terms));
   });
-  const past = note.valid_to && Date.parse(note.valid_to) <= Date.now();
+  const past = hasEnded(note);
   return h("li", { class: `hit${past ? " past" : ""}`, "data-note": note.id },
     h("a", { href: `#/note/${note.id}`, class: "slip", "aria-label": `${place}. ${nameOf(note)}` },
       h("span", { class: "place", "aria-hidden": "true" }, number(place)),

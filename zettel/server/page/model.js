@@ -112,6 +112,9 @@ export function topics({ nodes, keywords }) {
   return named.sort((a, b) => b.worth - a.worth || (a.text < b.text ? -1 : 1)).slice(0, TOPICS);
 }
 
+/** Whether a note of an answer is not valid any more. */
+export const hasEnded = note => note.valid_to !== null && millis(note.valid_to) <= Date.now();
+
 /** Whether a note is there at a moment (milliseconds; null: now), and whether it still held. */
 export const isThere = (node, moment) => moment === null || node.from === null || node.from <= moment;
 export const holds = (node, moment) => node.to === null || node.to > (moment ?? Date.now());

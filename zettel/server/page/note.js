@@ -6,6 +6,7 @@ import { button, by, confirmed, count, doing, h, icon, nameOf, sign, terms, when
 import { edit, isPinned, pin, remove } from "./edit.js";
 import { text } from "./hits.js";
 import { showHistory } from "./history.js";
+import { hasEnded } from "./model.js";
 import { named } from "./names.js";
 
 const SAID = {  // how a link reads from its source, and from its target
@@ -83,9 +84,7 @@ function banners(note, again) {
     say("warn", [h("b", {}, "In quarantine. "), reason], may("write") && button("Release", () => release(note, again)));
   } else if (note.merged_into) say("", ["Merged: ", h("a", { href: `#/note/${note.merged_into}` }, "another note"), " speaks for it."]);
   else if (note.archived) say("", note.faded ? "Faded: nobody needed it for long." : "In the archive.", restore);
-  if (note.valid_to) {
-    say("", [Date.parse(note.valid_to) <= Date.now() ? "No longer true since " : "True until ", when(note.valid_to), "."]);
-  }
+  if (note.valid_to) say("", [hasEnded(note) ? "No longer true since " : "True until ", when(note.valid_to), "."]);
   if (note.flags.length) say("warn", [h("b", {}, "Looks like instructions to a model: "), note.flags.join(", ")]);
   return said;
 }
