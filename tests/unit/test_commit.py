@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -88,5 +89,25 @@ def test_garbage_collection_stays_enabled_while_a_plan_waits(tmp_path: Path) -> 
             return []
 
         await Commits(store).commit(ANN, plan)
+
+    run(tmp_path, test)
+
+
+def test_pauses_after_conflicts_leave_the_programs_random_numbers_alone(tmp_path: Path) -> None:
+    async def test(store: GraphStore) -> None:
+        writer, plans = await StoreWriter(store).begin(), 0
+
+        async def plan(state: ScopeState, clock: Clock) -> list[Op]:
+            nonlocal plans
+            plans += 1
+            clock.next()
+            if plans == 1:
+                await writer.add("The ferry.")
+            return [PutJob(a_job("j_1"))]
+
+        before = random.getstate()
+        assert await Commits(store).commit(ANN, plan) is True
+        assert plans == 2
+        assert random.getstate() == before
 
     run(tmp_path, test)

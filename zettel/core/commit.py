@@ -25,6 +25,7 @@ from zettel.ports.operations import Batch, Conflict, Op
 BUSY_AFTER = 30.0
 """Seconds of conflicts with other writers after which a write fails."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.2
+_RANDOM = random.SystemRandom()  # leaves the sequence of a program that seeds "random" as it is
 
 
 class Clock:
@@ -82,7 +83,7 @@ class Commits:
                 except Conflict:
                     if time.monotonic() > deadline:
                         raise StoreBusy(f"other writers blocked {scope} for {BUSY_AFTER:.0f} s; try again") from None
-                await anyio.sleep(random.uniform(0, pause))
+                await anyio.sleep(_RANDOM.uniform(0, pause))
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _apply(self, batch: Batch) -> None:

@@ -42,6 +42,7 @@ RETRIES = (5.0, 300.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0,
 """Seconds between the attempts of a message, as the specification recommends: three days in total."""
 MAX_AGE = 4 * 86_400.0
 """Seconds after which a message is given up, also if a target with many messages had no time for all attempts."""
+_RANDOM = random.SystemRandom()  # leaves the sequence of a program that seeds "random" as it is
 JITTER = 0.2
 """The largest share by which a pause is longer, so that messages do not come back all at once."""
 SEND_SECONDS = 15.0
@@ -202,7 +203,7 @@ class Webhooks:
                 await run_sync(self._queue.remove, name, message.id)
                 LOG.warning("webhook %s: gave up on %s after %d attempts: %s", name, message.id, attempt, error)
                 return False
-            pause = max(self._retries[delivery.attempts], error.retry_after) * random.uniform(1, 1 + JITTER)
+            pause = max(self._retries[delivery.attempts], error.retry_after) * _RANDOM.uniform(1, 1 + JITTER)
             await run_sync(self._queue.retry, name, message.id, time.time() + pause)
             LOG.warning(
                 "webhook %s: attempt %d of %d failed: %s; next in %.0f s, %d messages wait",
