@@ -27,10 +27,10 @@ _PERSONS = frozenset(
 _QUOTED = re.compile('["\u201c\u00ab][^"\u201c\u201d\u00ab\u00bb]*["\u201d\u00bb]')
 _GENITIVE = re.compile(r"(?:'s|(?<=s)')$")
 _ADJECTIVES = "best|old|oldest|older|elder|eldest|young|younger|youngest|little|big|new|former|late|other"
-_NOUN = r"[\w-]{1,64}"  # bounded, because a search begins again at every hyphen
+_NOUN = r"[\w-]{1,64}"  # bounded, because a search may begin again at every hyphen
 _POSSESSED = rf"(?:my|our) (?:{_NOUN}(?:'s|s') )*(?:(?:{_ADJECTIVES}) )?{_NOUN}"
 _FIRST_POSSESSED = re.compile(rf"\b{_POSSESSED}", re.IGNORECASE)
-_OF = re.compile(rf"\b(?:the )?({_NOUN}) of ({_POSSESSED})\b", re.IGNORECASE)
+_OF = re.compile(rf"(?<!\w)(?<!\w-)(?:the )?({_NOUN}) of ({_POSSESSED})\b", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rf"({_POSSESSED})(?:'s|(?<=s)')(?: name\b|(?= (?:number|code|price|date)\b))", re.IGNORECASE)
 _SUBJECT = re.compile(
     r"\b(?:I|[Ww]e)\b"
