@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from inspect import isawaitable
 from typing import TYPE_CHECKING
 
-from zettel.errors import EmbedderMismatch
+import numpy as np
+
+from zettel.errors import EmbedderError, EmbedderMismatch
 from zettel.model import Note
 from zettel.ports import Embedder, GraphStore, QuestionEmbedder, VectorSet, is_slow
 from zettel.ports.operations import Op, PutVector
@@ -19,10 +22,44 @@ EMBEDDED_AT_ONCE = 16
 """Notes that a write embeds with a slow embedder before its commit: 16 of 1,500 characters take 0.5 s on one core."""
 
 
+_LENGTH_TOLERANCE = 0.01
+"""How far the length of a row may be from 1, for embedders with half precision."""
+
+
+async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Floats:
+    """(n, dim) float32 unit rows of texts. Raises ``EmbedderError`` if the embedder returns anything else."""
+    return await _rows(embedder, embedder.embed, texts)
+
+
 async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> Floats:
-    """(n, dim) float32 unit rows of questions, which some embedders embed differently from other texts."""
+    """The same for questions, which some embedders embed differently from other texts."""
     embed = embedder.embed_questions if isinstance(embedder, QuestionEmbedder) else embedder.embed
-    return await embed(texts)
+    return await _rows(embedder, embed, texts)
+
+
+async def _rows(
+    embedder: Embedder, embed: Callable[[Sequence[str]], Awaitable[Floats]], texts: Sequence[str]
+) -> Floats:
+    waiting = embed(texts)
+    if not isawaitable(waiting):
+        raise EmbedderError(f"the embedder's {embed.__name__} returned before it was awaited: write 'async def'")
+    result = await waiting
+    name, dim = embedder.info.name, embedder.info.dim
+    try:
+        rows = np.asarray(result, np.float32)
+    except (TypeError, ValueError) as error:
+        raise EmbedderError(f"the embedder {name} returned no array of numbers: {error}") from error
+    if rows.shape != (len(texts), dim):
+        raise EmbedderError(f"the embedder {name} returned an array of shape {rows.shape}, not {(len(texts), dim)}")
+    lengths = np.linalg.norm(rows, axis=1)
+    wrong = ~((np.abs(lengths - 1) <= _LENGTH_TOLERANCE) | (lengths == 0))
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise EmbedderError(
+            f"the embedder {name} returned a vector of length {lengths[place]:.4g} for {texts[place][:60]!r}: "
+            "return rows of length 1, or a row of zeros for a text without known words"
+        )
+    return rows
 
 
 class Vectors:
@@ -71,7 +108,7 @@ class Vectors:
         if not notes:
             return []
         space = await self.space()
-        rows = await self.embedder.embed([vector_text(note) for note in notes])
+        rows = await embed_texts(self.embedder, [vector_text(note) for note in notes])
         return [PutVector(note.id, space.id, row) for note, row in zip(notes, rows, strict=True)]
 
     async def embed_now(self, notes: Sequence[Note], *, many: bool = False) -> list[Op]:

@@ -26,6 +26,7 @@ except ModuleNotFoundError as error:
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.arguments import checked
+from zettel.core.vectors import embed_texts
 from zettel.integrations.json_values import json_value, storable_text
 from zettel.integrations.keyed_items import KeyedItems, is_long
 from zettel.integrations.sync_or_async import Adapter, AnyMemory, require_memory
@@ -290,7 +291,7 @@ async def _vectors(texts: list[str], memory: AsyncMemory) -> Any:
     if not isinstance(backend, LocalBackend):
         raise InvalidInput("CrewAI needs vectors, which a zettel server does not return: open the store directly")
     engine, _ = backend.memory.use(None)
-    return np.ascontiguousarray(await engine.vectors.embedder.embed(texts), np.float32)
+    return np.ascontiguousarray(await embed_texts(engine.vectors.embedder, texts), np.float32)
 
 
 def _json(record: MemoryRecord) -> dict[str, Any]:

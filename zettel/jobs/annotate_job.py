@@ -15,7 +15,7 @@ from zettel.core.commit import Clock, Commits
 from zettel.core.follow_ups import FollowUps, UnfinishedJobs, finish, finish_plan, needs_own_request, newest_jobs
 from zettel.core.mentions import mention_ops
 from zettel.core.rows import Rows
-from zettel.core.vectors import Vectors
+from zettel.core.vectors import Vectors, embed_texts
 from zettel.errors import InvalidModelItem, InvalidModelOutput
 from zettel.jobs.annotation_writer import AnnotationWriter
 from zettel.jobs.spec import JobContext, JobHandler, JobLane, JobSpec
@@ -108,7 +108,7 @@ class AnnotateJob(JobHandler):
     async def _cuts(self, notes: Sequence[Note]) -> list[tuple[int, int]]:
         limit = self._annotator.batch
         if len(notes) > limit and not self._vectors.embedder.remote:
-            rows = await self._vectors.embedder.embed([vector_text(note) for note in notes])
+            rows = await embed_texts(self._vectors.embedder, [vector_text(note) for note in notes])
             return segments(rows, most=limit)
         return [(start, min(start + limit, len(notes))) for start in range(0, len(notes), limit)]
 

@@ -22,7 +22,7 @@ from zettel.core.mentions import mention_ops
 from zettel.core.paging import pages
 from zettel.core.revise import flagged, revised
 from zettel.core.rows import Rows
-from zettel.core.vectors import Vectors
+from zettel.core.vectors import Vectors, embed_texts
 from zettel.errors import InvalidModelOutput
 from zettel.evolve.neighborhood import strongest_ties
 from zettel.jobs.annotation_writer import is_outdated, own_tags
@@ -156,7 +156,7 @@ class ModelEvolution:
                 after = _as_changed(note, change)
                 changes.append((rewrite, change, vector_text(_original(history)), vector_text(after)))
         texts = [text for _, _, before, after in changes for text in (before, after)]
-        rows = await self._vectors.embedder.embed(texts) if texts else np.empty((0, 0), np.float32)
+        rows = await embed_texts(self._vectors.embedder, texts) if texts else np.empty((0, 0), np.float32)
         return [
             _Draft(rewrite, change, after, row)
             for (rewrite, change, _, after), original, row in zip(changes, rows[0::2], rows[1::2], strict=True)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from zettel.core.commit import Clock, Commits
 from zettel.core.follow_ups import UnfinishedJobs, finish_plan, new_job
-from zettel.core.vectors import Vectors
+from zettel.core.vectors import Vectors, embed_texts
 from zettel.jobs.spec import JobHandler, JobSpec
 from zettel.model import Job, JobKind, Note, Scope
 from zettel.ports import GraphStore, ScopeState
@@ -74,7 +74,7 @@ class ReembedJob(JobHandler):
         self._vectors.forget()
 
     async def _fill(self, scope: Scope, notes: Sequence[Note], space: int) -> None:
-        rows = await self._vectors.embedder.embed([vector_text(note) for note in notes])
+        rows = await embed_texts(self._vectors.embedder, [vector_text(note) for note in notes])
 
         async def plan(state: ScopeState, clock: Clock) -> list[Op]:
             current = await self._store.notes(scope, [note.id for note in notes])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zettel.core.paging import archived_pages
+from zettel.core.vectors import embed_texts
 from zettel.model import ROLES, TIME_MAX, TIME_MIN, Kind, Note, to_micros
 from zettel.ports.candidate_rules import passes
 from zettel.ports.embedder import is_slow
@@ -100,7 +101,7 @@ class ArchiveCandidates:
             places = np.argsort(-rarity, kind="stable")[: self._to_embed].tolist()
             self._to_embed -= len(places)
         if places:
-            rows = await self._embedder.embed([vector_text(notes[place]) for place in places])
+            rows = await embed_texts(self._embedder, [vector_text(notes[place]) for place in places])
             cosines[places] = rows @ self._question.vector
         return cosines
 
