@@ -563,8 +563,8 @@ class AsyncMemory:
         All filters apply before ranking. Notes of doubtful writers, and notes that look like instructions, rank after
         notes of full trust that fit the question. ``why.trust`` marks them.
 
-        If only a decayed note contains a rare word of the question, the search finds this note, too. It also restores
-        the note for good, unless ``restore_decayed`` is False.
+        If only decayed notes contain a rare word of the question, the search finds these notes, too. It also restores
+        those among its hits, unless ``restore_decayed`` is False. They may decay again later.
 
         With several scopes, the hits of all scopes form one ranking, and each hit has its ``scope``. Each scope has its
         own statistics and log.

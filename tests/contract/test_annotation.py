@@ -209,6 +209,19 @@ def test_an_edited_note_is_annotated_again_and_old_facts_are_archived(url: Any, 
         assert "Tromsø" in noted(memory, id).context
 
 
+def test_a_fact_that_a_person_corrected_survives_edits_of_its_source(url: Any, server: ModelServer) -> None:
+    corrected = "Ann lives at the harbour of Oslo."
+    with Memory(url, llm=model(server)) as memory:
+        id = memory.add("I moved to Oslo.", speaker="Ann", session="s")
+        memory.flush(timeout=TIMEOUT)
+        (fact,) = memory.list(kinds=[Kind.SEMANTIC]).notes
+        memory.update(fact.id, content=corrected)
+        memory.update(id, content="I moved to Tromsø.")
+        memory.flush(timeout=TIMEOUT)
+        facts = {note.content for note in memory.list(kinds=[Kind.SEMANTIC]).notes}
+        assert facts == {corrected, "Ann lives in Tromsø."}
+
+
 def test_a_lesson_survives_edits_of_its_sources(url: Any, server: ModelServer) -> None:
     texts = ("The upload of large files times out.", "Raise UPLOAD_TIMEOUT.", "That worked!")
     with Memory(url, llm=model(server)) as memory:

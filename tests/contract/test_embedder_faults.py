@@ -1,4 +1,4 @@
-"""An embedder's mistake raises EmbedderError, which says what to correct, and nothing wrong is stored."""
+"""An embedder's mistake raises EmbedderError with advice, and nothing wrong is stored."""
 
 from __future__ import annotations
 

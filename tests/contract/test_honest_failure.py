@@ -192,8 +192,20 @@ def test_an_invalid_event_is_refused_in_one_line(memory: Memory, fields: dict[st
 
 
 @pytest.mark.any_store
+def test_an_invalid_event_of_several_is_named_by_its_place(memory: Memory) -> None:
+    for wrong, complaint in (
+        ({"content": "b", "occurred_at": "soon"}, r"events\[2\] cannot be stored: occurred_at: 'soon'"),
+        ({"content": " "}, r"events\[2\] is empty"),
+        (None, r"events\[2\] must be an Event or a dict of its fields, not NoneType"),
+    ):
+        with pytest.raises(InvalidEvent, match=complaint):
+            memory.add_many([{"content": "a"}, {"content": "c"}, wrong])  # type: ignore[list-item]
+    assert memory.list().notes == ()
+
+
+@pytest.mark.any_store
 def test_values_of_wrong_types_are_refused(memory: Memory) -> None:
-    with pytest.raises(InvalidEvent, match="an event must be an Event or a dict of its fields, not str"):
+    with pytest.raises(InvalidEvent, match="the event must be an Event or a dict of its fields, not str"):
         memory.add_many(["abc"])  # type: ignore[list-item]
     with pytest.raises(InvalidInput, match="events must be a list of events, not str"):
         memory.add_many("abc")  # type: ignore[arg-type]

@@ -199,6 +199,8 @@ class TestManyFiles:
         check_refused(
             zettel("import", "empty/ann.jsonl.gz"), "empty/ann.jsonl.gz is compressed with gzip: decompress it"
         )
+        (tmp_path / "empty" / "old.txt").write_bytes("[2024-05-01 09:00] Jürgen: Grüße\n".encode("latin-1"))
+        check_refused(zettel("import", "empty/old.txt"), "empty/old.txt is not in UTF-8: convert it (iconv")
         assert not (tmp_path / "zettel.db").exists()
 
 

@@ -51,10 +51,19 @@ def test_each_shape_is_found_and_replaced(kind: str, frame: str) -> None:
         "Reset your password: https://example.com/reset2 or https://example.com/?page=2&token=<YOUR_TOKEN_12345678>",
         "The order 4532015112830366 has arrived, user_id=4111111111111111. I pass: 2 hearts. Use the password manager 1Password, password v2.",
         "Use Bearer tokens: Authorization: Bearer <token>. $2 for a $5 meal, $6$ more.",
+        "Read the api key rotation-policy-2024-v2.",
     ],
 )
 def test_talk_about_secrets_is_not_a_secret(text: str) -> None:
     assert secrets_in(text) == []
+
+
+def test_both_halves_of_a_key_of_aws_are_secrets() -> None:
+    key, secret = (SAMPLES[kind][1] for kind in ("AWS access key", "AWS secret key"))
+    for text in (f"access key {key} secret {secret}", f"aws: {key} / {secret}"):
+        assert redacted(text) == text.replace(key, mark_of("AWS access key")).replace(secret, mark_of("AWS secret key"))
+    commit = "0a1b2c3d" * 5
+    assert commit in redacted(f"{key} leaked in commit {commit}")
 
 
 @pytest.mark.parametrize(
@@ -72,6 +81,7 @@ def test_talk_about_secrets_is_not_a_secret(text: str) -> None:
         ('{"password": "tulips"}', "tulips"),
         ("password is `tulips`", "tulips"),
         ("SSH passphrase = 'a7-b8'", "a7-b8"),
+        ("use the api key tw_9f8a7b6c5d4e3f2a1b0c9d8e for weather", "tw_9f8a7b6c5d4e3f2a1b0c9d8e"),
         ("export PGPASSWORD=tulips7", "tulips7"),
         ("client_secret: a1b2c3d4e5f6a7b8c9", "a1b2c3d4e5f6a7b8c9"),
         ("mongodb+srv://ann:t7@x@cluster.example", "t7@x"),
@@ -133,12 +143,13 @@ class TestGuard:
         token, mark = self.TOKEN, mark_of("GitHub token")
         event = Event(
             content=token, title=token, speaker=token, session=token, external_id=token, source=token,
-            payload={token: [token, 4111111111111111], "pin": 4711, "ok": 12}, metadata={"password": "tulips", token: 1},
+            payload={token: [token, 4111111111111111], "pin": 4711, "password": 48213377, "ok": 12},
+            metadata={"password": "tulips", token: 1},
         )  # fmt: skip
         value, kinds = SecretGuard("redact").event(event)
         assert (value.content, value.title, value.speaker, value.session) == (mark, mark, mark, mark)
         assert (value.external_id, value.source.file) == (None, mark)
-        assert value.payload == {mark: [mark, mark_of(CARD)], "pin": mark_of("PIN"), "ok": 12}
+        assert value.payload == {mark: [mark, mark_of(CARD)], "pin": mark_of("PIN"), "password": mark_of("password"), "ok": 12}
         assert value.metadata == {"password": mark_of("password"), mark: 1}
         assert set(kinds) == {"GitHub token", CARD, "PIN", "password"}
 

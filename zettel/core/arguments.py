@@ -263,25 +263,26 @@ def require_metadata(metadata: Any) -> None:
 
 def checked_events(events: Iterable[Event | Mapping[str, Any]]) -> list[Event]:
     """Return valid events. Raises ``InvalidEvent``, which names an unknown field and the place of its event."""
-    return [checked(event, f"events[{place}]") for place, event in enumerate(list_of("events", events, "events"))]
+    given = list_of("events", events, "events")
+    return [checked(event, f"events[{place}]" if len(given) > 1 else "the event") for place, event in enumerate(given)]
 
 
 def checked(event: Event | Mapping[str, Any], called: str = "the event") -> Event:
     """Return a valid event. Raises ``InvalidEvent``, which names the field and its fault."""
     if not isinstance(event, (Event, Mapping)):
-        raise InvalidEvent(f"an event must be an Event or a dict of its fields, not {type(event).__name__}")
+        raise InvalidEvent(f"{called} must be an Event or a dict of its fields, not {type(event).__name__}")
     fields = {"payload": event.payload, "metadata": event.metadata} if isinstance(event, Event) else event
     try:
         require_keepable("payload", fields.get("payload"))
         require_metadata(fields.get("metadata"))
         event = event if isinstance(event, Event) else Event.model_validate(event)
     except InvalidInput as error:
-        raise InvalidEvent(f"the event cannot be stored: {error}") from None
+        raise InvalidEvent(f"{called} cannot be stored: {error}") from None
     except ValidationError as error:
         _require_event_fields(called, fields)
-        raise InvalidEvent(f"the event cannot be stored: {first_complaint(error)}") from None
+        raise InvalidEvent(f"{called} cannot be stored: {first_complaint(error)}") from None
     if not event.content.strip() and event.payload is None:
-        raise InvalidEvent("the event is empty: give it content or a payload")
+        raise InvalidEvent(f"{called} is empty: give it content or a payload")
     require_size(event_text(event))
     for name in ("external_id", "title", "speaker"):
         require_size(getattr(event, name) or "", name)

@@ -198,15 +198,16 @@ class _Redaction:
             ]
             return self._without(field, value, secrets)
         if isinstance(value, int) and not isinstance(value, bool):
-            return self._changed(field, value, f"{key}: {value}")
+            return self._changed(field, value, f"{key}: {value}", _pair(key, str(value)))
         return self.value(field, value)
 
-    def _changed(self, field: str, number: int, text: str) -> Any:
-        """Return the mark of a number that is a secret, else the number; ``text`` ends with it."""
-        for kind, _, end in secrets_in(text):
-            if end == len(text):
-                self._count(kind, field)
-                return mark_of(kind)
+    def _changed(self, field: str, number: int, *texts: str) -> Any:
+        """Return the mark of a number that is a secret in one of ``texts``, which end with it, else the number."""
+        for text in texts:
+            for kind, _, end in secrets_in(text):
+                if end == len(text.rstrip('"')):
+                    self._count(kind, field)
+                    return mark_of(kind)
         return number
 
     def _without(self, field: str, text: str, secrets: list[Secret]) -> str:
@@ -256,7 +257,7 @@ def _texts_of(value: Any) -> Iterator[str]:
                 if isinstance(inner, str):
                     yield _pair(key, inner)
                 elif isinstance(inner, int) and not isinstance(inner, bool):
-                    yield f"{key}: {inner}"
+                    yield from (f"{key}: {inner}", _pair(key, str(inner)))
                 else:
                     yield key
                     todo.append(inner)

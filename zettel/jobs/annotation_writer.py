@@ -87,7 +87,7 @@ class AnnotationWriter:
     async def _archive_facts(self, note: Note, facts: Sequence[str], cause: Cause) -> set[str]:
         """Archive the earlier facts of a note that are not among ``facts``; return the unchanged facts.
 
-        A fact that a person restored stays.
+        A fact that a person corrected or restored stays.
         """
         links = await self._store.links(self._scope, [note.id])
         derived = [link.source for link in links if link.type is LinkType.DERIVED_FROM and link.target == note.id]
@@ -98,7 +98,7 @@ class AnnotationWriter:
                 continue  # for example a lesson, which the reflect job maintains
             if history.base.content in facts:
                 unchanged.add(history.base.content)
-            elif not is_reverted(history, JobKind.ANNOTATE):
+            elif "content" not in set_by_people(history) and not is_reverted(history, JobKind.ANNOTATE):
                 self.ops.append(revised(history, self._clock, cause, {"archived": True}, inputs=self._inputs))
         return unchanged
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ def looks_like(path: Path, head: bytes) -> str:
         return "is a truncated or damaged zip: copy or download it again"
     if b"\0" in head:
         return "is not a text file"
+    if not _is_utf8(head):
+        return f"is not in UTF-8: convert it (iconv -f windows-1252 -t utf-8 {path.name} > new-{path.name})"
     if text.startswith(b"[") and not _ends_with(path, b"]"):
         return "is a truncated JSON array: copy or export the file again"
     if text.startswith(b"["):
@@ -39,6 +42,15 @@ def looks_like(path: Path, head: bytes) -> str:
     if text.startswith(b"{"):
         return f"begins with {_objects(_first(text), single=True)}, which no transcript format matches: {_ADVICE}"
     return f"matches no transcript format: {_TABLE_ADVICE}"
+
+
+def _is_utf8(head: bytes) -> bool:
+    """Return whether the beginning of a file is UTF-8; a head may end within a character."""
+    try:
+        getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_cut(error: json.JSONDecodeError) -> bool:
