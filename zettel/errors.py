@@ -320,7 +320,8 @@ class AuditError(StoreError):
 class EmbedderError(ZettelError):
     """The embedder failed.
 
-    Cause: the embedder raised an error or returned an array of the wrong shape.
+    Cause: the embedder raised this error, or returned no array, one of the wrong shape, or vectors whose length is not
+    1.
 
     Cure: read the message; correct the embedder if it is your own.
     """

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.contract.test_reembed import Letters
 from zettel import Memory
 from zettel.errors import EmbedderError
-from zettel.ports import EmbedderInfo
-
-DIM = 8
 
 
-def letters(texts: Sequence[str]) -> Any:
-    rows = np.zeros((len(texts), DIM), np.float32)
-    for row, text in zip(rows, texts, strict=True):
-        for letter in text.lower():
-            row[ord(letter) % DIM] += 1
-        row /= np.linalg.norm(row) or 1
-    return rows
-
-
-class Letters:
-    """Counts letters, and changes its rows for texts with the word "overflow"."""
-
-    remote = False
-    info = EmbedderInfo("letters", DIM, hashlib.sha256(b"letters").hexdigest())
+class Overflowing(Letters):
+    """Changes its rows for texts with the word "overflow"."""
 
     def __init__(self, change: Callable[[Any], Any]) -> None:
+        super().__init__()
         self._change = change
 
     async def embed(self, texts: Sequence[str]) -> Any:
-        rows = letters(texts)
+        rows = await super().embed(texts)
         return self._change(rows) if any("overflow" in text for text in texts) else rows
 
 
@@ -43,8 +29,8 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "NaN": (lambda rows: rows * np.nan, "vector of length nan for 'A red boat can overflow"),
     "infinite": (lambda rows: rows + np.inf, "vector of length inf for"),
     "long": (lambda rows: rows * 140, "vector of length 140 for .*: return rows of length 1"),
-    "too few rows": (lambda rows: rows[:-1], r"array of shape \(0, 8\), not \(1, 8\)"),
-    "other dimension": (lambda rows: rows[:, :3], r"array of shape \(1, 3\), not \(1, 8\)"),
+    "too few rows": (lambda rows: rows[:-1], r"array of shape \(0, 26\), not \(1, 26\)"),
+    "other dimension": (lambda rows: rows[:, :3], r"array of shape \(1, 3\), not \(1, 26\)"),
     "nothing": (lambda rows: None, r"array of shape \(\)|no array of numbers"),
     "words": (lambda rows: ["red"], "no array of numbers"),
 }
@@ -53,7 +39,7 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_wrong_vectors_are_refused(fault: str) -> None:
     change, message = FAULTS[fault]
-    with Memory(":memory:", embedder=Letters(change)) as memory:
+    with Memory(":memory:", embedder=Overflowing(change)) as memory:
         memory.add("The boat is red.")
         with pytest.raises(EmbedderError, match=message):
             memory.add("A red boat can overflow.")
@@ -64,7 +50,7 @@ def test_wrong_vectors_are_refused(fault: str) -> None:
 
 
 def test_rows_may_be_lists_and_zero() -> None:
-    with Memory(":memory:", embedder=Letters(lambda rows: (rows * 0).tolist())) as memory:
+    with Memory(":memory:", embedder=Overflowing(lambda rows: (rows * 0).tolist())) as memory:
         memory.add("A red boat can overflow.")
         assert [hit.note.content for hit in memory.search("Which boat is red?")] == ["A red boat can overflow."]
 
@@ -72,10 +58,7 @@ def test_rows_may_be_lists_and_zero() -> None:
 def test_an_embedder_without_async_is_refused() -> None:
     class Impatient(Letters):
         def embed(self, texts: Sequence[str]) -> Any:  # type: ignore[override]
-            return letters(texts)
+            return np.zeros((len(texts), self.info.dim), np.float32)
 
-    with (
-        Memory(":memory:", embedder=Impatient(lambda rows: rows)) as memory,
-        pytest.raises(EmbedderError, match="'async def'"),
-    ):
+    with Memory(":memory:", embedder=Impatient()) as memory, pytest.raises(EmbedderError, match="'async def'"):
         memory.add("The boat is red.")

@@ -56,7 +56,7 @@ def test_a_large_scope_with_lists_finds_the_same_hits(
 ) -> None:
     events, questions = large_scope(NOTES)
     path, plain = tmp_path / "large.db", tmp_path / "plain.db"
-    with Memory(path) as memory:
+    with Memory(path, embedder="static") as memory:
         memory.add_many(events[:2000])
         memory.flush()
         first_lists = stored_lists(path)
@@ -69,7 +69,7 @@ def test_a_large_scope_with_lists_finds_the_same_hits(
         speakers = {event.content: event.speaker for event in events}
         assert {speakers[content] for contents in filtered for content in contents} == {"Ann"}
     monkeypatch.setattr(ivf_lists, "LARGE", 10**9)
-    with Memory(plain) as memory:
+    with Memory(plain, embedder="static") as memory:
         memory.add_many(events)
         memory.flush()
         assert overlap(large, hits(memory, questions)) >= OVERLAP

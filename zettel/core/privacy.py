@@ -198,7 +198,7 @@ class _Redaction:
             ]
             return self._without(field, value, secrets)
         if isinstance(value, int) and not isinstance(value, bool):
-            return self._changed(field, value, f"{key}: {value}", _pair(key, str(value)))
+            return self._changed(field, value, *_number_pairs(key, value))
         return self.value(field, value)
 
     def _changed(self, field: str, number: int, *texts: str) -> Any:
@@ -223,6 +223,11 @@ class _Redaction:
 
 def _pair(key: str, value: str) -> str:
     return f'{key}: "{value}"'
+
+
+def _number_pairs(key: str, number: int) -> tuple[str, str]:
+    """Return both texts of a number that are searched: quoted digits may be a password, others may not."""
+    return f"{key}: {number}", _pair(key, str(number))
 
 
 def _has_secret(texts: Iterator[str]) -> bool:
@@ -257,7 +262,7 @@ def _texts_of(value: Any) -> Iterator[str]:
                 if isinstance(inner, str):
                     yield _pair(key, inner)
                 elif isinstance(inner, int) and not isinstance(inner, bool):
-                    yield from (f"{key}: {inner}", _pair(key, str(inner)))
+                    yield from _number_pairs(key, inner)
                 else:
                     yield key
                     todo.append(inner)

@@ -291,7 +291,7 @@ async def _vectors(texts: list[str], memory: AsyncMemory) -> Any:
     if not isinstance(backend, LocalBackend):
         raise InvalidInput("CrewAI needs vectors, which a zettel server does not return: open the store directly")
     engine, _ = backend.memory.use(None)
-    return np.ascontiguousarray(await embed_texts(engine.vectors.embedder, texts), np.float32)
+    return await embed_texts(engine.vectors.embedder, texts)
 
 
 def _json(record: MemoryRecord) -> dict[str, Any]:
