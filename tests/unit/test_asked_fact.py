@@ -89,6 +89,17 @@ def test_other_questions(question: str) -> None:
         ("Where do I live?", ["I live in Porto.", "The rent rises.", "I just moved to Graz for a new job."], [2, 0]),
         ("Where do I work?", ["My wife works at Google.", "I moved to Graz for a job as a nurse at Kastner."], [1]),
         ("Where does my wife work?", ["My wife works at Google.", "I work at Apple."], [0]),
+        (
+            "what am i allergic to?",
+            ["my brother is allergic to nuts", "no shellfish ever, prawns put me in hospital last year"],
+            [1],
+        ),
+        ("where do i live", ["i live in lisbon with carla", "so weve moved to porto!"], [1, 0]),
+        (
+            "who is my partner",
+            ["hey im lena, i live in lisbon with my partner carla", "carla and me broke up", "tom and ana broke up"],
+            [1, 0],
+        ),
         ("Do I have allergies?", ["I'm vegan and allergic to hazelnuts, any ideas?", "I have a nut allergy."], [0, 1]),
         ("Am I vegan?", ["I'm vegan.", "I'm not vegan any more."], [1, 0]),
         ("Who is my boss?", ["My boss is Jürgen.", "My new boss is Silvia.", "Jürgen's boss is Kai."], [1, 0]),

@@ -107,3 +107,9 @@ def test_deep_filters_are_refused() -> None:
         filter = {"not": filter}
     with pytest.raises(InvalidInput, match="nested more than"):
         filter_of(filter=filter)
+
+
+def test_an_empty_range_of_time_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"since=2024-06-01.* must be before until=2024-05-01"):
+        filter_of(since="2024-06-01", until="2024-05-01")
+    assert filter_of(since="2024-05-01", until="2024-06-01").since is not None

@@ -130,6 +130,20 @@ def test_a_date_without_a_year_is_past_or_future_by_its_verbs(name: str, floor: 
     assert right / len(cases) >= floor
 
 
+@pytest.mark.parametrize(
+    ("text", "month"),
+    [
+        ("were moving to porto in july!", "2024-07"),  # we're
+        ("booked the azores, 22 october", "2024-10"),
+        ("got tickets for the gig in november", "2024-11"),
+        ("we booked it on 22 october", "2023-10"),
+        ("the kids were playing in july", "2023-07"),
+    ],
+)
+def test_plans_in_a_hurry_are_in_the_future(text: str, month: str) -> None:
+    assert [f"{found.start:%Y-%m}" for found in find_dates(text, WEDNESDAY)] == [month]
+
+
 def _dates_at(case: dict[str, str]) -> list[str]:
     """Return the dates found within the mention of a case, as its ``date`` is written."""
     said_at = datetime.fromisoformat(case["said_at"]).replace(hour=12, tzinfo=timezone.utc)

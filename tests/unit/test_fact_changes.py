@@ -39,8 +39,8 @@ def _pairs(file: str) -> list[tuple[str, str]]:
     return [(before, after) for before, _, after in (line.partition(" => ") for line in lines)]
 
 
-REPLACED = _pairs("replaced-en")
-UNCHANGED = _pairs("unchanged-en")
+REPLACED = _pairs("replaced-en") + _pairs("replaced-lower-en")
+UNCHANGED = _pairs("unchanged-en") + _pairs("unchanged-lower-en")
 RESTATED = _pairs("restated-en")
 REPLACED_GERMAN = _pairs("replaced-de")
 UNCHANGED_GERMAN = _pairs("unchanged-de")

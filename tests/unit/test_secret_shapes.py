@@ -52,6 +52,7 @@ def test_each_shape_is_found_and_replaced(kind: str, frame: str) -> None:
         "The order 4532015112830366 has arrived, user_id=4111111111111111. I pass: 2 hearts. Use the password manager 1Password, password v2.",
         "Use Bearer tokens: Authorization: Bearer <token>. $2 for a $5 meal, $6$ more.",
         "Read the api key rotation-policy-2024-v2.",
+        "The mountain pass is 2500ft high, the pass is 12B. The token is spent.",
     ],
 )
 def test_talk_about_secrets_is_not_a_secret(text: str) -> None:
@@ -83,6 +84,11 @@ def test_both_halves_of_a_key_of_aws_are_secrets() -> None:
         ("SSH passphrase = 'a7-b8'", "a7-b8"),
         ("use the api key tw_9f8a7b6c5d4e3f2a1b0c9d8e for weather", "tw_9f8a7b6c5d4e3f2a1b0c9d8e"),
         ("export PGPASSWORD=tulips7", "tulips7"),
+        ("the wifi pass is gr4uten77", "gr4uten77"),
+        ("my pw is now Gr4uten!77", "Gr4uten!77"),
+        ("pass for the printer is gr4uten77", "gr4uten77"),
+        ("the token is tok_9f8a7b6c5d4e3f2a1b0c", "tok_9f8a7b6c5d4e3f2a1b0c"),
+        ("hf_" + "aBcDeFgHiJ" * 3 + "aBcD", "hf_" + "aBcDeFgHiJ" * 3 + "aBcD"),
         ("client_secret: a1b2c3d4e5f6a7b8c9", "a1b2c3d4e5f6a7b8c9"),
         ("mongodb+srv://ann:t7@x@cluster.example", "t7@x"),
         ("DE89370400440532013000", "DE89370400440532013000"),

@@ -15,6 +15,8 @@ from zettel.text.shorthand import written_out
         ("whats ur tip", "what's your tip"),
         ("did u say i dont need it", "did you say i don't need it"),
         ("Whos coming", "who's coming"),
+        ("im vegan and hes not", "I'm vegan and he's not"),
+        ("im Garten", "im Garten"),
         ("its the bus we were on", "its the bus we were on"),
         ("menu, U2 and urn", "menu, U2 and urn"),
     ],

@@ -73,6 +73,8 @@ def filter_of(
     except ValueError as error:
         raise InvalidInput(f"{error}: use {', '.join(kind.value for kind in Kind)}") from None
     start, end = moment_of("since", since), moment_of("until", until)
+    if start is not None and end is not None and start >= end:
+        raise InvalidInput(f"since={start.isoformat()} must be before until={end.isoformat()}: no note can match")
     return Filter(
         kinds=chosen,
         tags=tuple(tags),

@@ -26,7 +26,7 @@ from zettel.model import Kind, Note, implied_role
 from zettel.text.dates import find_dates
 from zettel.text.extraction import asks, sentences
 from zettel.text.facts import MAX_CHARS as MAX_NOTE
-from zettel.text.facts import Fact, expanded, facts, own_words
+from zettel.text.facts import Fact, expanded, facts, own_words, spelled_out
 from zettel.text.frames import language_of
 from zettel.text.secret_shapes import secrets_in
 from zettel.text.tokens import tokenize
@@ -138,12 +138,13 @@ def statements(note: Note, least: float = LEAST_WEIGHT) -> list[Statement]:
     spoken = sentences(text)
     found = []
     for number, sentence in enumerate(spoken):
-        full = expanded(sentence, language)
-        own = tuple(fact for fact in stated if fact.text in full and fact.owner.person <= names)
+        plain = spelled_out(sentence, language)
+        full = expanded(plain, language).lower()
+        own = tuple(fact for fact in stated if fact.text.lower() in full and fact.owner.person <= names)
         weight = FACT_WEIGHT if any(fact.attribute not in _ABOUT_OTHERS for fact in own) else float("-inf")
-        is_own = not (language.first | language.mine).isdisjoint(full.lower().split())
+        is_own = not (language.first | language.mine).isdisjoint(full.split())
         if language.about and (own or is_own):
-            weight = max(weight, weight_about(sentence, Place(number, len(spoken)), language))
+            weight = max(weight, weight_about(plain, Place(number, len(spoken)), language))
         is_shown = weight >= least and len(sentence) >= MIN_STATEMENT and not (asks(sentence) and not own)
         if is_shown and not secrets_in(sentence):  # a profile is in every prompt
             found.append(_statement(note, speaker or "user", sentence, own, weight))

@@ -68,7 +68,9 @@ def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
         return None
     compared = [(old, new) for old in facts(earlier) for new in (*facts(later), *endings(later))]
     if len(earlier.content) <= SHORT:
-        compared += [(old, new) for old in belongings(earlier) for new in endings(later)]
+        ended = [own.value for own in endings(earlier)]
+        had = [old for old in belongings(earlier) if not any(is_named(old.value, value) for value in ended)]
+        compared += [(old, new) for old in had for new in endings(later)]
     changes = [
         (change, old)
         for old, new in compared

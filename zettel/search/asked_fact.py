@@ -12,9 +12,10 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from zettel.text.facts import Fact, Owner, belongings, expanded, facts, owner_of
+from zettel.text.facts import Fact, Owner, belongings, endings, expanded, facts, owner_of
 from zettel.text.frames import asking_languages
 from zettel.text.tokens import tokenize
+from zettel.text.values import is_named
 
 if TYPE_CHECKING:
     from zettel.model import Note
@@ -115,7 +116,7 @@ def _asked(text: str) -> AskedFact | None:
 
 
 def stating(asked: AskedFact, notes: Sequence[Note]) -> list[int]:
-    """Return the places of the notes that state the fact, or its end, best first.
+    """Return the places of the notes that state the fact, or its end ("Ana and I split up"), best first.
 
     That is the order of the notes if there may be several such facts ("What am I allergic to?"), else the latest first.
     """
@@ -123,6 +124,13 @@ def stating(asked: AskedFact, notes: Sequence[Note]) -> list[int]:
     for place, note in enumerate(notes):
         if (stated := stated_fact(asked, note)) is not None:
             found[place] = stated
+    found |= {
+        place: end
+        for place, note in enumerate(notes)
+        if place not in found and note.role == USER
+        for end in endings(note)
+        if any(is_named(fact.value, end.value) for fact in found.values())
+    }
     if all(fact.exclusive == "never" for fact in found.values()):
         return list(found)
     return sorted(found, key=lambda place: (-_time(notes[place]), place))

@@ -61,6 +61,11 @@ _AFTER_SUBJECT = _words("""
 """Words after a subject that are not present verbs, or verbs that look for something."""
 _ADVERBS = _words("all already also always both even ever finally just never not now once only really so still then")
 _TO_DATE = _words("for till to until")
+_TICKETS = _words("appointment booking flight flights reservation seats slot ticket tickets")
+"""Things that people buy or get for a later day."""
+_TIME_PREPOSITIONS = _words("at back by during in last on since this")
+_ARRANGED = _words("arranged booked reserved scheduled")
+"""Past verbs that plan something if a day follows without a preposition: "booked the Azores, 14 June"."""
 
 _AROUND = 300
 """Characters to examine before and after a date."""
@@ -168,6 +173,12 @@ def _past_vote(words: list[str], place: int, before: str) -> int:
     if before == "had" or before.endswith("'d"):
         return -1
     if word in _BOOKED and _TO_DATE.intersection(rest):
+        return 1
+    if word in _ARRANGED and (not rest or rest[-1] not in _TIME_PREPOSITIONS):
+        return 1
+    if word in ("bought", "got") and _TICKETS.intersection(rest):
+        return 1
+    if word == "were" and not before and rest and rest[0].endswith("ing"):  # "were moving in June", for "we're"
         return 1
     if word in _MOVED and rest and rest[-1] in _TO_DATE:
         return 1

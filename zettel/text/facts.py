@@ -17,8 +17,10 @@ from typing import NamedTuple
 from zettel.model import Kind, Note, implied_role
 from zettel.text.dates import placed_dates
 from zettel.text.extraction import asks, sentences
-from zettel.text.frames import Exclusive, Frame, Language, Pattern, Sense, language_of, towns
+from zettel.text.frames import Exclusive, Frame, Language, Pattern, Sense, language_of
+from zettel.text.letter_case import with_capitals
 from zettel.text.markdown import FENCED
+from zettel.text.shorthand import written_out
 from zettel.text.tokens import tokenize
 from zettel.text.values import Value, day_end, liking, read_value
 
@@ -157,7 +159,7 @@ def _read_text(content: str, speaker: str, stated_at: datetime | None) -> _Readi
 
 def _owned(content: str, speaker: str, language: Language) -> Iterator[Fact]:
     """Yield what a text, also a question, presupposes that the speaker has: "my dentist Dr. Okafor"."""
-    for phrase in language.owned.findall(own_words(content, language)):
+    for phrase in language.owned.findall(spelled_out(own_words(content, language), language)):
         value = read_value("phrase", phrase, HAS, speaker, language)
         if value is not None:
             yield Fact(
@@ -175,10 +177,7 @@ def asserted_sentences(content: str) -> tuple[Language | None, tuple[str, ...]]:
     language = language_of(content)
     if language is None or language.quotes.search(content.replace("\u2019", "'")):
         return None, ()
-    text = own_words(content, language)
-    if text.islower():  # "i live in porto"
-        text = _WORD.sub(lambda word: word[0].title() if word[0] in towns() else word[0], text)
-    text = expanded(text, language)
+    text = expanded(spelled_out(own_words(content, language), language), language)
     stated = (_before_question(sentence, language) for sentence in sentences(text) if len(sentence) <= MAX_SENTENCE)
     return language, tuple(sentence for sentence in stated if sentence and not language.reported.search(sentence))
 
@@ -201,6 +200,11 @@ def own_words(content: str, language: Language) -> str:
     for hidden in (FENCED, language.letter, _BLOCK, _QUOTED):
         text = hidden.sub(" ", text)
     return text
+
+
+def spelled_out(text: str, language: Language) -> str:
+    """Return a text without shorthand and with capitals for names: "I'm moving to Porto" for "im moving to porto"."""
+    return written_out(with_capitals(text, language))
 
 
 def expanded(text: str, language: Language) -> str:
@@ -348,7 +352,7 @@ class _Sentence:
         matched = next((match for form in forms if (match := self._first(form, candidates)) is not None), None)
         if matched is None and is_bare and self._is_first and self._speaker and not self._subject:
             # "Moved to Braga.", but no states: "Take care!"
-            changes = [each for each in candidates if is_negated or each[1].sense in ("changes", "ends")]
+            changes = [each for each in candidates if is_negated or each[1].sense != "states"]
             matched = self._first(f"{language.me} {clause}", changes)
         return matched
 
@@ -530,7 +534,7 @@ def _is_possessor(words: list[str], language: Language) -> bool:
 
 def _qualifiers(rest: str, language: Language) -> frozenset[str]:
     """Return the tokens of the phrases with a preposition after a value: {"garage"} of "for the garage"."""
-    ignored = language.determiners | language.of | language.descriptions
+    ignored = language.determiners | language.of | language.descriptions | language.first
     tokens: set[str] = set()
     inside = False
     for word in language.contrast.sub("", rest).split():

@@ -20,6 +20,8 @@ Words:
 - ``descriptions``, ``neutral``: words that do not tell things apart ("new", "date").
 - ``capital_nouns``: true if all nouns are capitalised, as in German. There ``relations`` are the nouns that may come
   after or before a name ("Annas Chefin", "mein Sohn Tom").
+- ``names_follow``, ``names_may_follow``: expressions before names, for texts in lower case. After the first, any rare
+  word is a name ("works at"); after the second, a word that is mostly a name ("my boss"). Both may be missing.
 - ``day_lead``: words before a day ("next"). ``months``, ``weekdays``: in order, each with its forms; a weekday may end
   in "s". ``numbers``: from two. ``per``: "a" in "5 euros a day". ``units``, ``currencies``: forms by English name.
 - ``classes``: members by class, other forms after ``=``; two members exclude each other. ``heads``: last words of
@@ -68,6 +70,7 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from zettel.text.pattern_cues import pattern_cues
+from zettel.text.shorthand import written_out
 from zettel.text.tokens import tokenize
 
 Exclusive: TypeAlias = Literal["dated", "marked", "known", "never"]
@@ -131,6 +134,7 @@ class Language:
     """The words and frames of one language. The expressions ignore case. See the module for the fields."""
 
     common: frozenset[str]
+    frequent: frozenset[str]
     me: str
     my: str
     first: frozenset[str]
@@ -152,6 +156,8 @@ class Language:
     """The tokens of ``neutral``."""
     titles: frozenset[str]
     capital_nouns: bool
+    names_may_follow: re.Pattern[str]
+    names_follow: re.Pattern[str]
     relations: frozenset[str]
     genitive: re.Pattern[str]
     owned: re.Pattern[str]
@@ -252,7 +258,7 @@ def asking_languages() -> tuple[Language, ...]:
 
 def language_of(text: str) -> Language | None:
     """Return the language of a text by its frequent words; None if it has no frames."""
-    words = _LETTERS.findall(text.lower())
+    words = _LETTERS.findall(written_out(text).lower())
     counts = [(sum(word in frequent for word in words), code) for code, frequent in _frequent_words().items()]
     count, code = max(counts, key=lambda counted: counted[0], default=(0, ""))
     return language(code) if count and code in language_codes() else None
@@ -268,6 +274,12 @@ def towns() -> frozenset[str]:
 def regions() -> frozenset[str]:
     """Return countries and parts of them, in lower case: a home in a town may be in one of them."""
     return frozenset(name.lower() for name in _read(_PLACES)["regions"])
+
+
+@cache
+def given_names() -> frozenset[str]:
+    """Return frequent given names, in lower case."""
+    return frozenset(_read(_ENTITIES)["given_names"].split("|"))
 
 
 @cache
@@ -287,8 +299,7 @@ def _frequent_words() -> dict[str, frozenset[str]]:
 
 @cache
 def _given_names() -> str:
-    names = _read(_ENTITIES)["given_names"].split("|")
-    return _alternatives(name.capitalize() for name in names)
+    return _alternatives(name.capitalize() for name in sorted(given_names()))
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -317,6 +328,9 @@ def _language(data: dict[str, Any]) -> Language:
     def words(name: str) -> frozenset[str]:
         return frozenset(data[name].split("|"))
 
+    def before(name: str) -> re.Pattern[str]:
+        return re.compile(rf"\b(?:{data[name]}),?\s(?=\w)" if name in data else r"(?!)")
+
     def replacements(name: str) -> tuple[tuple[re.Pattern[str], str], ...]:
         return tuple((expression(old), new) for old, new in data[name])
 
@@ -325,6 +339,7 @@ def _language(data: dict[str, Any]) -> Language:
     month, day = alternatives["months"], _DAY_NUMBER
     return Language(
         common=frozenset(data["common"].split()),
+        frequent=frozenset(data["frequent"].split()),
         me=data["first"].partition("|")[0],
         my=data["mine"].partition("|")[0],
         first=words("first"),
@@ -345,6 +360,8 @@ def _language(data: dict[str, Any]) -> Language:
         neutral=frozenset(token for word in data["neutral"].split("|") for token in tokenize(word)),
         titles=words("titles"),
         capital_nouns=data["capital_nouns"],
+        names_may_follow=before("names_may_follow"),
+        names_follow=before("names_follow"),
         relations=words("relations"),
         genitive=re.compile(rf"(?:{data['genitive']})$"),
         owned=re.compile(

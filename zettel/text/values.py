@@ -217,7 +217,7 @@ def _version(text: str, language: Language) -> set[tuple[str, str]]:
     return {(f"version {place}", part) for place, part in enumerate(parts)}  # 3.11 contains 3.11.4
 
 
-_MONTH_DAY = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)
+_MONTH_DAY = re.compile(r"(?:\bthe |^)(\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)
 _READERS = {
     "place": _place, "town": _town, "name": _name, "holder": _name, "fullname": _full_name,
     "organisation": _organisation, "day": _day, "class": _class, "code": _code, "email": _code, "version": _version,

@@ -1,0 +1,83 @@
+"""Restores the capitals of names that people type in lower case: "im moving to porto" becomes "im moving to Porto".
+
+The text keeps its length, so places in it stay valid. Capitals are restored only in a text without any inside a
+sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from zettel.text.background import is_known, is_namelike, zipf
+from zettel.text.frames import Language, given_names, regions, towns
+from zettel.text.tokens import token_of
+
+RARE_ZIPF = 4.8
+"""A more frequent word, such as "rose", is too often another word."""
+FOLLOWING_ZIPF = 5.15
+"""A more frequent word, such as "least" and "home", does not name a thing even after "works at"."""
+MIN_CHARS = 3
+"""The least letters of a name that no list contains."""
+
+_CAPITAL = re.compile(r"(?<=[^\W\d_A-Z] )(?!I\b)[A-Z\u00c0-\u00de]|(?<=, )(?!I\b)[A-Z\u00c0-\u00de]")
+"""A capital inside a sentence."""
+_OPENING = re.compile(r"(?:^|[.!?]\s|\n)\W*(?=[^\W\d_])")
+_WORD = re.compile(r"(?<![\w@./:-])[^\W\d_]+(?:[-'][^\W\d_]+)*(?![\w@/]|\.\w)")
+"""A word outside of addresses and file names."""
+
+
+def with_capitals(text: str, language: Language) -> str:
+    """Return a text with capitals for the names in it, if its writer set none."""
+    if _CAPITAL.search(text):
+        return text
+    words = [word for word in _WORD.finditer(text) if word.group().lower() not in language.common]
+    starts = _listed(words)
+    if text[:1].islower() and not language.capital_nouns:
+        starts |= _guessed(text, language) | {opening.end() for opening in _OPENING.finditer(text)}
+    letters = list(text)
+    for start in starts:
+        if len(capital := letters[start].upper()) == 1:
+            letters[start] = capital
+    return "".join(letters)
+
+
+def _listed(words: Sequence[re.Match[str]]) -> set[int]:
+    """Return where the given names, towns and regions of the lists begin."""
+    starts = {word.start() for word in words if _is_place(word.group()) or _is_given(word.group())}
+    for word, after in pairwise(words):
+        if after.start() == word.end() + 1 and _is_place(f"{word.group()} {after.group()}"):
+            starts |= {word.start(), after.start()}
+    return starts
+
+
+def _guessed(text: str, language: Language) -> set[int]:
+    """Return where words begin that are names by the words before them, or because no list of words contains them."""
+    ordinary = language.common | language.frequent | language.months.keys() | language.weekdays.keys()
+    after_cue = {match.end() for match in language.names_follow.finditer(text)}
+    after_hint = {match.end() for match in language.names_may_follow.finditer(text)}
+    starts: set[int] = set()
+    second = -1  # where the second word of a name after a cue would begin
+    before = ""
+    for word in _WORD.finditer(text):
+        start, token = word.start(), token_of(word.group())
+        follows, before = before, word.group()
+        if word.group() in ordinary or len(word.group()) < MIN_CHARS or not token:
+            continue
+        is_cued = start in after_cue and zipf(token) < FOLLOWING_ZIPF
+        is_hinted = start in after_hint and is_namelike(token) and zipf(token) < RARE_ZIPF
+        is_new = not is_known(token) and follows and follows not in language.determiners
+        if is_cued:
+            second = word.end() + 1
+        if is_cued or is_hinted or is_new or start == second:
+            starts.add(start)
+    return starts
+
+
+def _is_place(words: str) -> bool:
+    return words.lower() in towns() or words.lower() in regions()
+
+
+def _is_given(word: str) -> bool:
+    return word.lower() in given_names() and zipf(token_of(word)) < RARE_ZIPF
