@@ -165,7 +165,7 @@ conditions = st.fixed_dictionaries({}, optional={
     "tags": st.lists(some(["boat", "done", "nothing"]), min_size=1, max_size=2),
     "session": some(["a", "b", "c", "long"]), "speaker": some(["user", "Ann", "Ida", "ann"]),
     "role": some(["user", "assistant", "tool"]), "filter": some([{"team": "red"}, {"team": "blue"}]),
-    "since": some(["2024-01-31", "2024-03-01", "1960-01-01"]), "until": some(["2024-03-01", "2025-01-01"]),
+    "since": some(["2024-01-31", "2024-03-01", "1960-01-01"]), "until": some(["2024-03-02", "2025-01-01"]),
     "as_of": some(["2024-02-01", "2024-12-31", "2030-01-01"]), "archived": st.booleans(),
 })  # fmt: skip
 fields = st.lists(
