@@ -18,7 +18,7 @@ from zettel.text.letter_case import with_capitals
         ("my girlfriend is carla", "My girlfriend is Carla"),
         ("ines left. the new boss is bram", "Ines left. The new boss is Bram"),
         ("got a job at bright harbour", "Got a job at Bright Harbour"),
-        ("i work at farolo now", "I work at Farolo now"),
+        ("i work at farolo and i like it", "I work at Farolo and I like it"),
         ("our dog is called biscuit", "Our dog is called Biscuit"),
     ],
 )

@@ -123,6 +123,24 @@ def test_what_ended_is_left_out() -> None:
     assert result.content.splitlines() == ["Lasting", "- user: My daughter Mia is allergic to eggs. (2024-02-01)"]
 
 
+def test_a_replaced_clause_is_left_out_and_the_others_stay() -> None:
+    said = [
+        (day(1, 1), "hey im lena, i live in lisbon and im allergic to nuts"),
+        (day(1, 2), "can u stop with the bold text?"),
+        (day(3, 1), "were moving to porto in july!"),
+    ]
+    found = [each for when, text in said for each in statements_by("user", when, text)]
+    result = profile(found, ["user"], day(8, 1))
+    assert result is not None
+    assert result.content.splitlines() == [
+        "Instructions",
+        "- user: can u stop with the bold text? (2024-01-02)",
+        "Lasting",
+        "- user: Hey I am Lena, I am allergic to nuts (2024-01-01)",
+        "- user: were moving to porto in july! (2024-03-01)",
+    ]
+
+
 def test_plans_for_past_days_and_questions_are_left_out() -> None:
     messages = [
         (day(1, 8), "Our trip to the farm is this Friday."),

@@ -237,20 +237,29 @@ def _subject(fact: str) -> str:
 
 
 def _current(spoken: Sequence[Statement]) -> list[Statement]:
-    """Return the statements, oldest first, without those whose fact a later one replaced or ended."""
+    """Return the statements, oldest first, without the clauses whose facts later ones replaced or ended."""
     alike: dict[tuple[str, frozenset[str]], list[tuple[Statement, Fact]]] = {}
     for statement in spoken:
         for fact in statement.facts:
             alike.setdefault((fact.attribute, fact.thing), []).append((statement, fact))
     old = {
-        id(earlier)
+        (id(earlier), fact)
         for stated in alike.values()
         for place, (later, new) in enumerate(stated)
         for earlier, fact in stated[max(0, place - COMPARED) : place]
         if replaces(new, later.note, fact, earlier.note)
     }
-    ended = {id(each) for each in spoken if each.facts and all(fact.sense == "ends" for fact in each.facts)}
-    return [statement for statement in spoken if id(statement) not in old | ended]
+    current = (_without(each, {fact.text for fact in each.facts if (id(each), fact) in old}) for each in spoken)
+    return [each for each in current if each and not (each.facts and all(fact.sense == "ends" for fact in each.facts))]
+
+
+def _without(statement: Statement, replaced: Collection[str]) -> Statement | None:
+    """Return a statement of the clauses with facts that are not ``replaced``; None if there are none."""
+    if not replaced:
+        return statement
+    facts = tuple(fact for fact in statement.facts if fact.text not in replaced)
+    text = ", ".join(dict.fromkeys(fact.text for fact in facts))
+    return _statement(statement.note, statement.person, text, facts, statement.weight) if facts else None
 
 
 def _lines(

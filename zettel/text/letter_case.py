@@ -63,6 +63,8 @@ def _guessed(text: str, language: Language) -> set[int]:
     for word in _WORD.finditer(text):
         start, token = word.start(), token_of(word.group())
         follows, before = before, word.group()
+        if word.group() == language.me and len(language.me) == 1:  # English "I"
+            starts.add(start)
         if word.group() in ordinary or len(word.group()) < MIN_CHARS or not token:
             continue
         is_cued = start in after_cue and zipf(token) < FOLLOWING_ZIPF
