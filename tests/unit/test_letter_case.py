@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zettel.text.frames import language
-from zettel.text.letter_case import with_capitals
+from zettel.text.keywords import find_terms
+from zettel.text.letter_case import names_in_capitals, with_capitals
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,14 @@ def test_names_get_capitals(typed: str, read: str) -> None:
 )
 def test_other_words_do_not(text: str) -> None:
     assert with_capitals(text, language("en")) == text
+
+
+def test_terms_of_a_text_in_lower_case_contain_its_names() -> None:
+    terms = find_terms("my sister carla moved to porto, definately wants a dog")
+    assert [name.text for name in terms.names] == ["Carla", "Porto"]
+    assert "definately" in [word.text for word in terms.words], "a typing error is no name"
+    assert names_in_capitals("Carla moved to porto") == "Carla moved to porto"
+    assert names_in_capitals("она живёт в осло") == "она живёт в осло"
 
 
 def test_german_keeps_its_own_rule() -> None:

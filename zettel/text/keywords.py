@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from zettel.ports import TermStats
 from zettel.text.background import rarity_of
+from zettel.text.letter_case import names_in_capitals
 from zettel.text.names import Name, find_names
 from zettel.text.stopwords import CALENDAR, FILLER
 from zettel.text.tokens import MAX_TOKEN, clean, spaced_words, token_of
@@ -69,7 +70,7 @@ def find_terms(text: str) -> TextTerms:
     """Return the names, keywords and phrases of a text."""
     if "://" in text:
         text = _URL.sub(" ", text)
-    names = find_names(text)
+    names = find_names(names_in_capitals(text))
     named = {token_of(word) for name in names for word in name.key.split()}
     keywords: _Counted = {}
     pairs: _Counted = {}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from zettel.text.background import is_known, is_namelike, zipf
-from zettel.text.frames import Language, given_names, regions, towns
+from zettel.text.frames import Language, given_names, language_of, regions, towns
 from zettel.text.tokens import token_of
 
 RARE_ZIPF = 4.8
@@ -28,14 +28,23 @@ _WORD = re.compile(r"(?<![\w@./:-])[^\W\d_]+(?:[-'][^\W\d_]+)*(?![\w@/]|\.\w)")
 """A word outside of addresses and file names."""
 
 
-def with_capitals(text: str, language: Language) -> str:
-    """Return a text with capitals for the names in it, if its writer set none."""
+def names_in_capitals(text: str) -> str:
+    """Return a text in lower case with capitals for its likely names; any other text as it is."""
+    language = language_of(text) if text[:1].islower() and not _CAPITAL.search(text) else None
+    return text if language is None else with_capitals(text, language, are_new_names=False)
+
+
+def with_capitals(text: str, language: Language, *, are_new_names: bool = True) -> str:
+    """Return a text with capitals for the names in it, if its writer set none.
+
+    ``are_new_names``: whether words that no list of words contains are names. They may be typing errors too.
+    """
     if _CAPITAL.search(text):
         return text
     words = [word for word in _WORD.finditer(text) if word.group().lower() not in language.common]
     starts = _listed(words)
     if text[:1].islower() and not language.capital_nouns:
-        starts |= _guessed(text, language) | {opening.end() for opening in _OPENING.finditer(text)}
+        starts |= _guessed(text, language, are_new_names) | {opening.end() for opening in _OPENING.finditer(text)}
     letters = list(text)
     for start in starts:
         if len(capital := letters[start].upper()) == 1:
@@ -52,7 +61,7 @@ def _listed(words: Sequence[re.Match[str]]) -> set[int]:
     return starts
 
 
-def _guessed(text: str, language: Language) -> set[int]:
+def _guessed(text: str, language: Language, are_new_names: bool) -> set[int]:
     """Return where words begin that are names by the words before them, or because no list of words contains them."""
     ordinary = language.common | language.frequent | language.months.keys() | language.weekdays.keys()
     after_cue = {match.end() for match in language.names_follow.finditer(text)}
@@ -69,7 +78,7 @@ def _guessed(text: str, language: Language) -> set[int]:
             continue
         is_cued = start in after_cue and zipf(token) < FOLLOWING_ZIPF
         is_hinted = start in after_hint and is_namelike(token) and zipf(token) < RARE_ZIPF
-        is_new = not is_known(token) and follows and follows not in language.determiners
+        is_new = are_new_names and not is_known(token) and follows and follows not in language.determiners
         if is_cued:
             second = word.end() + 1
         if is_cued or is_hinted or is_new or start == second:
