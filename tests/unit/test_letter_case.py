@@ -45,7 +45,7 @@ def test_other_words_do_not(text: str) -> None:
 def test_terms_of_a_text_in_lower_case_contain_its_names() -> None:
     terms = find_terms("my sister carla moved to porto, definately wants a dog")
     assert [name.text for name in terms.names] == ["Carla", "Porto"]
-    assert "definately" in [word.text for word in terms.words], "a typing error is no name"
+    assert "definately" in [word.text for word in terms.words], "a typing error does not count as a name"
     assert names_in_capitals("Carla moved to porto") == "Carla moved to porto"
     assert names_in_capitals("она живёт в осло") == "она живёт в осло"
 
