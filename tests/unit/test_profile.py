@@ -124,12 +124,12 @@ def test_what_ended_is_left_out() -> None:
 
 
 def test_a_replaced_clause_is_left_out_and_the_others_stay() -> None:
-    said = [
+    messages = [
         (day(1, 1), "hey im lena, i live in lisbon and im allergic to nuts"),
         (day(1, 2), "can u stop with the bold text?"),
         (day(3, 1), "were moving to porto in july!"),
     ]
-    found = [each for when, text in said for each in statements_by("user", when, text)]
+    found = [each for when, text in messages for each in statements_by("user", when, text)]
     result = profile(found, ["user"], day(8, 1))
     assert result is not None
     assert result.content.splitlines() == [
