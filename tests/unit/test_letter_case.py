@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from zettel.text.frames import language
 from zettel.text.keywords import find_terms
-from zettel.text.letter_case import names_in_capitals, with_capitals
+from zettel.text.letter_case import names_in_capitals, with_apostrophes, with_capitals
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,7 @@ from zettel.text.letter_case import names_in_capitals, with_capitals
         ("ines left. the new boss is bram", "Ines left. The new boss is Bram"),
         ("got a job at bright harbour", "Got a job at Bright Harbour"),
         ("i work at farolo and i like it", "I work at Farolo and I like it"),
+        ("i like reading but live in reading", "I like reading but live in Reading"),
         ("our dog is called biscuit", "Our dog is called Biscuit"),
     ],
 )
@@ -48,6 +49,18 @@ def test_terms_of_a_text_in_lower_case_contain_its_names() -> None:
     assert "definately" in [word.text for word in terms.words], "a typing error does not count as a name"
     assert names_in_capitals("Carla moved to porto") == "Carla moved to porto"
     assert names_in_capitals("она живёт в осло") == "она живёт в осло"
+
+
+@pytest.mark.parametrize(
+    ("typed", "plain"),
+    [
+        ("priyas wedding and lisbons off", "priya's wedding and lisbon's off"),
+        ("chris likes reading and readings", "chris likes reading and readings"),
+        ("Priyas wedding", "Priyas wedding"),
+    ],
+)
+def test_genitives_of_listed_names_get_an_apostrophe(typed: str, plain: str) -> None:
+    assert with_apostrophes(typed) == plain
 
 
 def test_german_keeps_its_own_rule() -> None:

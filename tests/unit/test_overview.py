@@ -83,7 +83,13 @@ def test_the_last_session_is_the_latest() -> None:
         assert [each.note.id for each in chosen] == ["9"]
 
 
-def test_insights_precede_their_notes_and_scores_never_rise() -> None:
+def test_an_insight_without_a_good_note_does_not_come_first() -> None:
+    off, near = insight("off", "cdxyz", 0.9), insight("near", "bc")
+    assert choose("What happened with the oven?", False, NOTES, [off]) == []
+    assert [each.note.id for each in choose("What happened with the oven?", False, NOTES, [off, near])] == ["near"]
+
+
+def test_insights_precede_the_notes_and_scores_never_rise() -> None:
     ordered = insights_first([insight("pure", "bd")], NOTES)
-    assert [each.note.id for each in ordered] == ["pure", "b", "d", "a", "c"]
-    assert [each.score for each in ordered] == [0.9, 0.8, 0.05, 0.05, 0.05]
+    assert [each.note.id for each in ordered] == ["pure", "a", "b", "c", "d"]
+    assert [each.score for each in ordered] == [0.9, 0.9, 0.8, 0.1, 0.05]

@@ -28,6 +28,8 @@ SIZE_POWER = 0.7
 """Power of the number of notes by which the worth of an insight is divided: more prefers shorter, purer insights."""
 LEAST_WORTH = 0.25
 """Lowest worth of a further insight, relative to the first one."""
+LEAST_RELEVANCE = 0.5
+"""Lowest score of the best note of the first insight, relative to the best note of all."""
 
 _INSIGHT = tuple(Kind).index(Kind.INSIGHT)
 
@@ -68,6 +70,7 @@ def choose(text: str, time_only: bool, notes: Sequence[Hit], insights: Sequence[
     if not time_only and not subject_of_overview(text):
         return _last_session(left) if asks_for_last_session(text) else _largest(left)
     best = max((hit.score for hit in notes), default=0.0) or 1.0
+    relevant = {event for hit in notes if hit.score >= LEAST_RELEVANCE * best for event in hit.note.event_ids}
     worth: dict[str, float] = {
         event: (hit.score / best) ** SCORE_POWER for hit in reversed(notes) for event in hit.note.event_ids
     }
@@ -79,8 +82,9 @@ def choose(text: str, time_only: bool, notes: Sequence[Hit], insights: Sequence[
         events = set(hit.note.event_ids)
         return float(sum(worth.get(event, 0.0) for event in events - covered) / len(events) ** SIZE_POWER)
 
-    while left and len(chosen) < MOST:
-        hit = max(left, key=gain)
+    eligible = [hit for hit in left if not relevant.isdisjoint(hit.note.event_ids)]
+    while eligible and len(chosen) < MOST:
+        hit = max(eligible, key=gain)
         value = gain(hit)
         first = first or value
         if value <= 0 or value < LEAST_WORTH * first:
@@ -88,6 +92,7 @@ def choose(text: str, time_only: bool, notes: Sequence[Hit], insights: Sequence[
         chosen.append(hit)
         covered.update(hit.note.event_ids)
         left.remove(hit)
+        eligible = left
     return chosen
 
 
@@ -110,12 +115,10 @@ def _last_session(insights: Sequence[Hit]) -> list[Hit]:
 
 
 def insights_first(chosen: Sequence[Hit], notes: Sequence[Hit]) -> list[Hit]:
-    """Return the chosen insights, then their notes, then the other notes; scores never rise from hit to hit."""
-    events = {event for hit in chosen for event in hit.note.event_ids}
-    rest = sorted(notes, key=lambda hit: events.isdisjoint(hit.note.event_ids))  # stable
-    top = max((hit.score for hit in rest), default=0.0)
+    """Return the chosen insights, then the notes in their order; scores never rise from hit to hit."""
+    top = max((hit.score for hit in notes), default=0.0)
     ordered: list[Hit] = []
-    for hit in [*(hit.model_copy(update={"score": max(hit.score, top)}) for hit in chosen), *rest]:
+    for hit in [*(hit.model_copy(update={"score": max(hit.score, top)}) for hit in chosen), *notes]:
         score = min(hit.score, ordered[-1].score) if ordered else hit.score
         ordered.append(hit.model_copy(update={"score": score}))
     return ordered

@@ -18,7 +18,7 @@ from zettel.model import Kind, Note, implied_role
 from zettel.text.dates import placed_dates
 from zettel.text.extraction import asks, sentences
 from zettel.text.frames import Exclusive, Frame, Language, Pattern, Sense, language_of
-from zettel.text.letter_case import with_capitals
+from zettel.text.letter_case import with_apostrophes, with_capitals
 from zettel.text.markdown import FENCED
 from zettel.text.shorthand import written_out
 from zettel.text.tokens import tokenize
@@ -204,7 +204,7 @@ def own_words(content: str, language: Language) -> str:
 
 def spelled_out(text: str, language: Language) -> str:
     """Return a text without shorthand and with capitals for names: "I'm moving to Porto" for "im moving to porto"."""
-    return written_out(with_capitals(text, language))
+    return written_out(with_capitals(with_apostrophes(text), language))
 
 
 def expanded(text: str, language: Language) -> str:

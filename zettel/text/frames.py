@@ -271,6 +271,12 @@ def towns() -> frozenset[str]:
 
 
 @cache
+def place_words() -> frozenset[str]:
+    """Return the towns and regions that are words as well, in lower case: "reading", "nice"."""
+    return frozenset(name.lower() for name in _read(_PLACES)["words"])
+
+
+@cache
 def regions() -> frozenset[str]:
     """Return countries and parts of them, in lower case: a home in a town may be in one of them."""
     return frozenset(name.lower() for name in _read(_PLACES)["regions"])
