@@ -88,6 +88,8 @@ def test_unknown_and_ambiguous_names_are_errors(memory: Memory) -> None:
     remember(memory, ("2024-01-01", "a", "I met Ida Berg."), ("2024-01-02", "b", "I met Ida Lund, too."))
     with pytest.raises(NotFound, match="'Zorg' is not in the names of"):
         memory.entity("Zorg")
+    with pytest.raises(NotFound, match="a role has no entity; `context"):
+        memory.entity("user")
     with pytest.raises(InvalidInput, match="'Ida' may be Ida Berg, Ida Lund"):
         memory.entity("Ida")
     with pytest.raises(InvalidInput, match="name is empty"):

@@ -141,6 +141,24 @@ def test_a_replaced_clause_is_left_out_and_the_others_stay() -> None:
     ]
 
 
+def test_a_phrase_about_something_that_ended_is_left_out() -> None:
+    messages = [
+        (day(1, 1), "hiya, i live in a tiny flat in stockport with my boyfriend callum"),
+        (day(1, 2), "my boyfriend callum works at Meta."),
+        (day(1, 3), "We live near the canal with our cat Momo."),
+        (day(3, 1), "so. me and callum split up."),
+    ]
+    found = [each for when, text in messages for each in statements_by("user", when, text)]
+    result = profile(found, ["user"], day(8, 1))
+    assert result is not None
+    assert result.content.splitlines() == [
+        "Lasting",
+        "- user: hiya, i live in a tiny flat in stockport (2024-01-01)",
+        "- user: We live near the canal with our cat Momo. (2024-01-03)",
+        "- user: me and callum split up. (2024-03-01)",
+    ]
+
+
 def test_plans_for_past_days_and_questions_are_left_out() -> None:
     messages = [
         (day(1, 8), "Our trip to the farm is this Friday."),

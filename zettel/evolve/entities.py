@@ -21,6 +21,7 @@ from zettel.core.entity_notes import decided_names
 from zettel.errors import InvalidInput, NotFound
 from zettel.link.fact_changes import replaces
 from zettel.model import (
+    ROLES,
     Entity,
     EntityDetails,
     EntityFact,
@@ -278,7 +279,10 @@ class EntityIndex:
             names = ", ".join(sorted(self._entity(group).name for group in groups))
             raise InvalidInput(f"{name!r} may be {names}: write one of these names")
         if not groups:
-            raise NotFound(f"the names of {scope}", [name], "`entities` lists those of a known kind")
+            hint = "`entities` lists the names"
+            if key in ROLES:
+                hint = "a role has no entity; `context(…, profile=True)` has the statements of users about themselves"
+            raise NotFound(f"the names of {scope}", [name], hint)
         return groups[0]
 
     def notes_of(self, group: str) -> list[str]:

@@ -26,10 +26,11 @@ from zettel.model import Kind, Note, implied_role
 from zettel.text.dates import find_dates
 from zettel.text.extraction import asks, sentences
 from zettel.text.facts import MAX_CHARS as MAX_NOTE
-from zettel.text.facts import Fact, expanded, facts, own_words, spelled_out
+from zettel.text.facts import Fact, belongings, endings, expanded, facts, own_words, spelled_out
 from zettel.text.frames import language_of
 from zettel.text.secret_shapes import secrets_in
 from zettel.text.tokens import tokenize
+from zettel.text.values import is_named
 
 PEOPLE = 3
 """The most people in a profile, those with the most statements first."""
@@ -249,8 +250,34 @@ def _current(spoken: Sequence[Statement]) -> list[Statement]:
         for earlier, fact in stated[max(0, place - COMPARED) : place]
         if replaces(new, later.note, fact, earlier.note)
     }
-    current = (_without(each, {fact.text for fact in each.facts if (id(each), fact) in old}) for each in spoken)
+    ends = [(each, end) for each in spoken for end in endings(each.note)]
+    lasting = (_without_ended(each, [end for by, end in ends if _order(by) > _order(each)]) for each in spoken)
+    current = (
+        each and _without(each, {fact.text for fact in each.facts if (id(statement), fact) in old})
+        for statement, each in zip(spoken, lasting, strict=True)
+    )
     return [each for each in current if each and not (each.facts and all(fact.sense == "ends" for fact in each.facts))]
+
+
+def _without_ended(statement: Statement, ends: Sequence[Fact]) -> Statement | None:
+    """Return a statement without its end "with my boyfriend Tom" if that ended; None if something before it ended.
+
+    ``ends`` are the ends that later statements report.
+    """
+    text = statement.text.lower()
+    ended = [
+        text.find(own.value.text.lower())
+        for own in (belongings(statement.note) if ends else ())
+        if own.value.text.lower() in text and any(is_named(own.value, end.value) for end in ends)
+    ]
+    language = language_of(statement.note.content) if ended else None
+    if language is None:
+        return statement
+    beside = language.beside.search(text)
+    if beside is None or beside.start() > min(ended):
+        return None
+    shown = statement.text[: beside.start()].rstrip(" ,")
+    return statement._replace(text=shown, tokens=frozenset(tokenize(shown)))
 
 
 def _without(statement: Statement, replaced: Collection[str]) -> Statement | None:
