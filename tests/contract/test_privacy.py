@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.secret_samples import SAMPLES
-from zettel import Memory
+from zettel import Memory, Scope
 from zettel.core.privacy import mark_of
-from zettel.errors import SecretRefused
+from zettel.errors import InvalidInput, SecretRefused
 
 KINDS = ("GitHub token", "password", "PIN", "JWT", "card number")
 
@@ -43,3 +44,10 @@ def test_a_refused_text_changes_nothing(url: Any) -> None:
         memory.flush()
         assert memory.stats()["events"] == before["events"]
         assert len(memory.history(note)) == 1
+
+
+def test_no_retention_makes_a_scope_named_by_a_secret(url: Any) -> None:
+    with Memory(url, privacy="block") as memory:
+        with pytest.raises(InvalidInput, match="secret"):
+            memory.set_retention(timedelta(days=3), scope=Scope(user=SAMPLES["GitHub token"][1]))
+        assert SAMPLES["GitHub token"][1] not in repr(list(memory.scopes()))

@@ -105,6 +105,7 @@ def test_damaged_texts_raise_a_line(text: str) -> None:
         ('{"hooks": []}', "hooks is not an object"),
         ('{"hooks": {"Stop": {}}}', "hooks.Stop is not a list"),
         ('{"a": "\\ud8"}', "line 1 is not valid JSON"),
+        ('{\n"C:\\proj": {}}', "line 2 is not valid JSON"),
     ],
 )
 def test_what_cannot_be_edited_is_named(text: str, message: str) -> None:

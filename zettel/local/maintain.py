@@ -94,6 +94,7 @@ async def set_retention(
     require_full_trust("sets a retention")
     if then not in get_args(Then):
         raise InvalidInput(f"then={then!r} must be one of {', '.join(get_args(Then))}")
+    engine.guard.require_clean_scope(scope)
     chosen = Retention(max_age=None if max_age is None else timedelta(seconds=max_age), then=then)
     await engine.sweeper.set_retention(scope, chosen)
     engine.loop.wake()

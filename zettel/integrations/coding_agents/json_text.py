@@ -160,10 +160,14 @@ def _value(text: str, start: int, depth: int) -> Value:
     match = _STRING.match(text, start) or _SCALAR.match(text, start)
     if match is None:
         raise _fault(text, start)
+    return Value(start, match.end(), _parsed(text, match))
+
+
+def _parsed(text: str, match: re.Match[str]) -> Any:
     try:
-        return Value(start, match.end(), json.loads(match[0]))
+        return json.loads(match[0])
     except ValueError:
-        raise _fault(text, start) from None
+        raise _fault(text, match.start()) from None
 
 
 def _container(text: str, start: int, depth: int) -> Value:
@@ -178,7 +182,7 @@ def _container(text: str, start: int, depth: int) -> Value:
             colon = _skip(text, match.end()) if match else at
             if match is None or text[colon : colon + 1] != ":":
                 raise _fault(text, at)
-            key, at = json.loads(match[0]), _skip(text, colon + 1)
+            key, at = _parsed(text, match), _skip(text, colon + 1)
         value = _value(text, at, depth + 1)
         members.append(Member(key, begun, value))
         at = _skip(text, value.end)
