@@ -21,6 +21,7 @@ from zettel.text.letter_case import names_in_capitals, with_apostrophes, with_ca
         ("got a job at bright harbour", "Got a job at Bright Harbour"),
         ("i work at farolo and i like it", "I work at Farolo and I like it"),
         ("i like reading but live in reading", "I like reading but live in Reading"),
+        ("i quit smoking, started at uni at nine", "I quit smoking, started at uni at nine"),
         ("our dog is called biscuit", "Our dog is called Biscuit"),
     ],
 )

@@ -83,7 +83,8 @@ def _listed(words: Sequence[re.Match[str]], after_hint: Collection[int]) -> set[
 
 def _guessed(text: str, language: Language, after_hint: Collection[int], are_new_names: bool) -> set[int]:
     """Return where words begin that are names by the words before them, or because no list of words contains them."""
-    ordinary = language.common | language.frequent | language.months.keys() | language.weekdays.keys()
+    dates = language.months.keys() | language.weekdays.keys() | language.numbers.keys()
+    ordinary = language.common | language.frequent | dates
     after_cue = {match.end() for match in language.names_follow.finditer(text)}
     starts: set[int] = set()
     second = -1  # where the second word of a name after a cue would begin
