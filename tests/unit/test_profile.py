@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timezone
 
 import pytest
@@ -17,6 +18,14 @@ def day(month: int, day: int) -> datetime:
 
 def statements_by(person: str, when: datetime, text: str) -> list[Statement]:
     return statements(note(person, None, text, id=f"n_{text}{when}", event_ids=(f"e_{text}{when}",), occurred_at=when))
+
+
+def profile_lines(messages: Iterable[tuple[datetime, str]], latest: datetime) -> list[str]:
+    """Return the lines of the profile of a user with these messages."""
+    found = [each for when, text in messages for each in statements_by("user", when, text)]
+    result = profile(found, ["user"], latest)
+    assert result is not None
+    return result.content.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -100,10 +109,7 @@ def test_one_mention_suffices_and_what_changed_is_replaced() -> None:
         (day(3, 1), "We moved to Braga last week."),
         (day(4, 1), "I'm vegan now."),
     ]
-    found = [each for when, text in said for each in statements_by("user", when, text)]
-    result = profile(found, ["user"], day(5, 1))
-    assert result is not None
-    assert result.content.splitlines() == [
+    assert profile_lines(said, day(5, 1)) == [
         "Lasting",
         "- user: I'm allergic to nuts. (2024-01-01)",
         "- user: We moved to Braga last week. (2024-03-01)",
@@ -129,10 +135,7 @@ def test_a_replaced_clause_is_left_out_and_the_others_stay() -> None:
         (day(1, 2), "can u stop with the bold text?"),
         (day(3, 1), "were moving to porto in july!"),
     ]
-    found = [each for when, text in messages for each in statements_by("user", when, text)]
-    result = profile(found, ["user"], day(8, 1))
-    assert result is not None
-    assert result.content.splitlines() == [
+    assert profile_lines(messages, day(8, 1)) == [
         "Instructions",
         "- user: can u stop with the bold text? (2024-01-02)",
         "Lasting",
@@ -148,10 +151,7 @@ def test_a_phrase_about_something_that_ended_is_left_out() -> None:
         (day(1, 3), "We live near the canal with our cat Momo."),
         (day(3, 1), "so. me and callum split up."),
     ]
-    found = [each for when, text in messages for each in statements_by("user", when, text)]
-    result = profile(found, ["user"], day(8, 1))
-    assert result is not None
-    assert result.content.splitlines() == [
+    assert profile_lines(messages, day(8, 1)) == [
         "Lasting",
         "- user: hiya, i live in a tiny flat in stockport (2024-01-01)",
         "- user: We live near the canal with our cat Momo. (2024-01-03)",

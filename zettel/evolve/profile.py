@@ -250,13 +250,16 @@ def _current(spoken: Sequence[Statement]) -> list[Statement]:
         for earlier, fact in stated[max(0, place - COMPARED) : place]
         if replaces(new, later.note, fact, earlier.note)
     }
-    ends = [(each, end) for each in spoken for end in endings(each.note)]
-    lasting = (_without_ended(each, [end for by, end in ends if _order(by) > _order(each)]) for each in spoken)
-    current = (
-        each and _without(each, {fact.text for fact in each.facts if (id(statement), fact) in old})
-        for statement, each in zip(spoken, lasting, strict=True)
-    )
-    return [each for each in current if each and not (each.facts and all(fact.sense == "ends" for fact in each.facts))]
+    current: list[Statement] = []
+    ends: list[Fact] = []  # what later statements report as ended
+    for statement in reversed(spoken):
+        replaced = {fact.text for fact in statement.facts if (id(statement), fact) in old}
+        lasting = _without_ended(statement, ends)
+        shown = lasting and _without(lasting, replaced)
+        if shown and not (shown.facts and all(fact.sense == "ends" for fact in shown.facts)):
+            current.append(shown)
+        ends += endings(statement.note)
+    return current[::-1]
 
 
 def _without_ended(statement: Statement, ends: Sequence[Fact]) -> Statement | None:

@@ -66,11 +66,12 @@ def change_of(earlier: Note, later: Note, dated: bool) -> FactChange | None:
     """
     if set(earlier.event_ids) & set(later.event_ids):
         return None
-    compared = [(old, new) for old in facts(earlier) for new in (*facts(later), *endings(later))]
-    if len(earlier.content) <= SHORT:
+    ends = endings(later)
+    compared = [(old, new) for old in facts(earlier) for new in (*facts(later), *ends)]
+    if ends and len(earlier.content) <= SHORT:
         ended = [own.value for own in endings(earlier)]
         had = [old for old in belongings(earlier) if not any(is_named(old.value, value) for value in ended)]
-        compared += [(old, new) for old in had for new in endings(later)]
+        compared += [(old, new) for old in had for new in ends]
     changes = [
         (change, old)
         for old, new in compared

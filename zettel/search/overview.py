@@ -1,4 +1,4 @@
-"""Chooses the insights and summaries that answer an abstract question, and ranks them before their notes.
+"""Chooses the insights and summaries that answer an abstract question, and ranks them before the notes.
 
 Two searches meet here: one for notes, one for insights. The scores of the notes decide which insights matter. The worth
 of an insight is the sum over its notes that no chosen insight has, and is lower the more notes it has. So an abstract

@@ -147,19 +147,19 @@ def _read(note: Note) -> _Reading:
 
 @lru_cache(maxsize=CACHED)
 def _read_text(content: str, speaker: str, stated_at: datetime | None) -> _Reading:
-    language, texts = asserted_sentences(content)
+    language, words, texts = _asserted(content)
     if language is None:
         return _Reading()
     read = [_Sentence(text, speaker, stated_at, language) for text in texts]
     stated = tuple(fact for sentence in read for fact in sentence.facts())
     belongings = [fact for sentence in read for fact in sentence.belongings]
     endings = tuple(fact for sentence in read for fact in sentence.endings)
-    return _Reading(stated, (*belongings, *_owned(content, speaker, language)), endings)
+    return _Reading(stated, (*belongings, *_owned(words, speaker, language)), endings)
 
 
-def _owned(content: str, speaker: str, language: Language) -> Iterator[Fact]:
+def _owned(words: str, speaker: str, language: Language) -> Iterator[Fact]:
     """Yield what a text, also a question, presupposes that the speaker has: "my dentist Dr. Okafor"."""
-    for phrase in language.owned.findall(spelled_out(own_words(content, language), language)):
+    for phrase in language.owned.findall(words):
         value = read_value("phrase", phrase, HAS, speaker, language)
         if value is not None:
             yield Fact(
@@ -169,17 +169,32 @@ def _owned(content: str, speaker: str, language: Language) -> Iterator[Fact]:
             )  # fmt: skip
 
 
-@lru_cache(maxsize=CACHED)
 def asserted_sentences(content: str) -> tuple[Language | None, tuple[str, ...]]:
     """Return the language of a text, None if it has no frames, and the sentences that its writer states."""
+    asserted = _asserted(content)
+    return asserted.language, asserted.sentences
+
+
+class _Asserted(NamedTuple):
+    """The language of a text, its own words spelled out, and the sentences among them that its writer states."""
+
+    language: Language | None = None
+    words: str = ""
+    sentences: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=CACHED)
+def _asserted(content: str) -> _Asserted:
     if len(content) > MAX_CHARS or content.isupper():
-        return None, ()
+        return _Asserted()
     language = language_of(content)
     if language is None or language.quotes.search(content.replace("\u2019", "'")):
-        return None, ()
-    text = expanded(spelled_out(own_words(content, language), language), language)
-    stated = (_before_question(sentence, language) for sentence in sentences(text) if len(sentence) <= MAX_SENTENCE)
-    return language, tuple(sentence for sentence in stated if sentence and not language.reported.search(sentence))
+        return _Asserted()
+    words = spelled_out(own_words(content, language), language)
+    spoken = (sentence for sentence in sentences(expanded(words, language)) if len(sentence) <= MAX_SENTENCE)
+    stated = (_before_question(sentence, language) for sentence in spoken)
+    asserted = tuple(sentence for sentence in stated if sentence and not language.reported.search(sentence))
+    return _Asserted(language, words, asserted)
 
 
 def _before_question(sentence: str, language: Language) -> str:

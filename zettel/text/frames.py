@@ -221,6 +221,11 @@ class Language:
         return self.first | self.determiners | self.mine | self.pronouns | self.it
 
     @cached_property
+    def ordinary(self) -> frozenset[str]:
+        """Frequent words, number words, months and weekdays: no names in a text in lower case."""
+        return self.common | self.frequent | self._counted
+
+    @cached_property
     def _patterns(self) -> tuple[tuple[Frame, Pattern], ...]:
         return tuple((frame, pattern) for frame in self.frames for pattern in frame.patterns)
 

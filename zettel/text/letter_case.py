@@ -1,7 +1,7 @@
 """Restores the capitals of names that people type in lower case: "im moving to porto" becomes "im moving to Porto".
 
-The text keeps its length, so places in it stay valid. Capitals are restored only in a text without any inside a
-sentence.
+Capitals are restored only in a text without any inside a sentence. They leave the places of words as they are; an
+apostrophe in a genitive does not.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def with_capitals(text: str, language: Language, *, are_new_names: bool = True) 
     words = [word for word in _WORD.finditer(text) if word.group().lower() not in language.common]
     after_hint = {match.end() for match in language.names_may_follow.finditer(text)}
     starts = _listed(words, after_hint)
-    if is_in_lower_case(text) and not language.capital_nouns:
+    if text[:1].islower() and not language.capital_nouns:
         starts |= {opening.end() for opening in _OPENING.finditer(text)}
         starts |= _guessed(text, language, after_hint, are_new_names)
     letters = list(text)
@@ -83,8 +83,6 @@ def _listed(words: Sequence[re.Match[str]], after_hint: Collection[int]) -> set[
 
 def _guessed(text: str, language: Language, after_hint: Collection[int], are_new_names: bool) -> set[int]:
     """Return where words begin that are names by the words before them, or because no list of words contains them."""
-    dates = language.months.keys() | language.weekdays.keys() | language.numbers.keys()
-    ordinary = language.common | language.frequent | dates
     after_cue = {match.end() for match in language.names_follow.finditer(text)}
     starts: set[int] = set()
     second = -1  # where the second word of a name after a cue would begin
@@ -94,7 +92,7 @@ def _guessed(text: str, language: Language, after_hint: Collection[int], are_new
         follows, before = before, word.group()
         if word.group() == language.me and len(language.me) == 1:  # English "I"
             starts.add(start)
-        if word.group() in ordinary or len(word.group()) < MIN_CHARS or not token:
+        if word.group() in language.ordinary or len(word.group()) < MIN_CHARS or not token:
             continue
         is_cued = start in after_cue and zipf(token) < FOLLOWING_ZIPF
         is_hinted = start in after_hint and is_namelike(token) and zipf(token) < RARE_ZIPF
