@@ -41,12 +41,13 @@ SCHEMA = {
 
 
 class Server(NamedTuple):
-    """A running server: the arguments of ``Memory(url, auth=auth)``, and its HTTP address if known."""
+    """A running server: the arguments of ``Memory(url, auth=auth)``, and its HTTP address and folder if known."""
 
     name: str
     url: str
     auth: tuple[str, str]
     http: str | None
+    home: Path | None = None
 
 
 def _given() -> str | None:
@@ -232,4 +233,5 @@ def _start(line: str) -> Server:
     watch = ["sh", "-c", WATCH, str(os.getpid()), str(started.server.pid)]
     _watchers.append(subprocess.Popen(watch, start_new_session=True))
     assert started.password is not None
-    return Server(name, started.server.url, (local.USER, started.password), f"http://127.0.0.1:{started.server.http}")
+    auth = local.USER, started.password
+    return Server(name, started.server.url, auth, f"http://127.0.0.1:{started.server.http}", home)

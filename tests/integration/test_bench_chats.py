@@ -149,3 +149,18 @@ def test_the_calibration_error_is_the_distance_of_chance_and_share() -> None:
     assert calibration_error([0.25] * 4, [True, False, False, False]) == pytest.approx(0.0)
     assert calibration_error([0.95, 0.95, 0.05, 0.05], [False, False, True, True]) == pytest.approx(0.95)
     assert calibration_error([], []) == 0.0
+
+
+def test_each_of_two_chats_is_also_asked_questions_of_the_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = ({**SMALL, "chat": name} for name in ("boat", "other"))
+    second["messages"] = [{"id": "1", "role": "user", "content": "Ants nest in the shed.", "session": 1}]
+    second["questions"] = [{"question": "What nests in the shed?", "kind": "fact", "evidence": ["1"]}]
+    path = tmp_path / "chats.jsonl"
+    path.write_text("\n".join(map(json.dumps, (first, second))), encoding="utf-8")
+    assert run(["bench", "beam", str(path), "--beside", "none", "--json", "-"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    asked = dict(zip(result["columns"], result["rows"][-1], strict=True))
+    assert asked["all @1"] == 2, "questions of the other chat are not counted"
+    assert [note for note in result["notes"] if "AUROC of 1.000; its median is" in note]

@@ -68,8 +68,8 @@ def test_waiting_jobs_would_be_measured_too(name: str, server: Server, zettel: Z
 def test_ratios_are_those_of_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "SCOPES", 1)
     monkeypatch.setattr(cluster, "WORKS", {"waiting": cluster.WORKS["waiting"]._replace(events=12)})
-    one = [cluster.Run(6.0, 1.2, 4), cluster.Run(12.0, 1.2, 4)]
-    two = [cluster.Run(2.0, 2.4, 4), cluster.Run(6.0, 2.4, 4)]
+    one = [cluster.Run(6.0, 1.2, 0.6, 4), cluster.Run(12.0, 1.2, 0.6, 4)]
+    two = [cluster.Run(2.0, 2.4, 0.6, 4), cluster.Run(6.0, 2.4, 0.6, 4)]
     assert cluster._rows("waiting", {1: one, 2: two}) == [
         ["waiting", 1.5, 4.0, "events/s"],
         ["- least", 1.0, 2.0, "events/s"],
@@ -78,6 +78,7 @@ def test_ratios_are_those_of_each_round(monkeypatch: pytest.MonkeyPatch) -> None
         ["- calls at once", 1.5, 4.0, "calls"],
         ["- calls an event", 0.333, 0.333, "calls"],
         ["- CPU time an event", 100.0, 200.0, "ms"],
+        ["- CPU time of the server an event", 50.0, 50.0, "ms"],
     ]
 
 

@@ -16,6 +16,7 @@ from tests.neo4j_servers import DATABASE, Server
 from zettel import Memory, Scope
 from zettel.bench import neo4j, neo4j_writes
 from zettel.bench.bare_cypher import ScopeGraph
+from zettel.bench.server_use import ServerUse
 from zettel.graph.neo4j.store import Neo4jStore
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -77,6 +78,35 @@ def test_a_server_is_compared_with_bare_cypher_and_the_embedded_store(zettel: Ze
     assert result["ran_on"]["server"].startswith("neo4j ")
     with Memory(running.url) as memory:
         assert memory.scopes() == [], "the benchmark deletes its scopes"
+    assert not [name for name in rows if "of the server" in name], "it is measured with --server only"
+
+
+@pytest.mark.usefixtures("small_benchmark")
+def test_processor_time_and_disk_of_a_server_on_this_machine(
+    zettel: Zettel, running: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if running.home is None:
+        pytest.skip("the server of NEO4J_URI was not started by `zettel neo4j up`")
+    monkeypatch.setattr(neo4j, "_adds", lambda *_: [])
+    sizes = iter((1_000, 41_000))  # a restart would end the server of the other tests
+    monkeypatch.setattr(ServerUse, "disk_bytes", lambda _: next(sizes))
+    options = ("--store", running.url, "--notes", "40", "--server", running.home, "--json", "-")
+    rows = rows_of(zettel("bench", "neo4j", *map(str, options)).json())
+    assert 0 < rows["- import: CPU of the client, 40"][0] < 1000
+    assert 0 < rows["- import: CPU of the server, 40"][0] < 10_000
+    assert rows["- CPU of the server, 40"][1:] == [None, None, "ms a search", None]
+    assert rows["- CPU of the server, warm, 40"][0] >= 0
+    assert rows["disk of the server, all scopes"][-2:] == ["bytes a note", None]
+    assert rows["disk of the server, all scopes"][0] == 1000.0
+
+
+def test_the_folder_of_another_server(zettel: Zettel, running: Server, tmp_path: Path) -> None:
+    none = zettel("bench", "neo4j", "--store", running.url, "--server", str(tmp_path))
+    assert none.status == 1
+    assert "start one with zettel neo4j up" in none.err
+    if running.home is not None:
+        other = zettel("bench", "neo4j", "--store", "neo4j://127.0.0.1:1", "--server", str(running.home))
+        assert (other.status, f"is {running.url}: name the same server" in other.err) == (2, True)
 
 
 @pytest.mark.usefixtures("small_benchmark")

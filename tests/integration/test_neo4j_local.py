@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests import neo4j_servers
+from zettel.bench.server_use import ServerUse, cpu_seconds
 from zettel.cli.app import run
 from zettel.cli.demo import server as demo
 from zettel.errors import InvalidInput, LocalServerError, StoreError
@@ -83,6 +84,16 @@ def test_a_server_can_be_started_stopped_and_restarted(folder: Path, capsys: pyt
     assert (second["version"], second["store"]) == (first["version"], first["store"])
     assert second["password"] is None
     assert run_query(second, first["password"], "MATCH (n:Stored) RETURN count(n)") == [1]
+
+    use = ServerUse(folder, second["store"])  # the benchmark restarts it to measure its disk
+    worked = cpu_seconds(use)
+    assert worked is not None
+    assert worked > 1
+    assert use.disk_bytes() > 100_000
+    assert use.pid != second["process"]
+    second = run_command("status")
+    assert (second["process"], second["running"]) == (use.pid, True)
+    assert run_query(first, first["password"], "MATCH (n:Stored) RETURN count(n)") == [1]
     os.kill(second["process"], signal.SIGKILL)  # like a crash: the state file is now wrong
     while process.runs(second["process"], str(folder)):
         os.waitpid(second["process"], 0)

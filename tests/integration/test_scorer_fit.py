@@ -35,6 +35,9 @@ def test_networks_are_fitted_written_and_measured(tmp_path: Path, capsys: pytest
     assert rows["recall@10 talk (test)"][1] > 0.4
     assert rows["perfect@8 documents (fit)"][1] > 0.7
     assert 0.5 < rows["AUROC (fit)"][1] <= 1.0
+    right, none = (rows[f"median score, {what}, up to 4 notes (fit)"] for what in ("right first hit", "no answer"))
+    assert right[0] > 20, "the small memories"
+    assert right[2] > none[2], "the shipped networks separate them"
     assert ScoreModels.load(weights).local.first.shape[0] == 2
 
 

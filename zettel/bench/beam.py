@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from zettel.embed import load_embedder
 from zettel.errors import InvalidInput
@@ -22,6 +23,7 @@ from .evaluation import (
     Collection,
     Outcome,
     Progress,
+    Question,
     ablations,
     curves,
     evaluate,
@@ -29,13 +31,15 @@ from .evaluation import (
     run_settings,
     scorer_without,
 )
-from .metrics import QuestionResult, events_at, kendall_tau, ranking, recall, summarize
+from .metrics import QuestionResult, auroc, events_at, kendall_tau, ranking, recall, summarize
 from .results import Result, data_files
 
 KS = (1, 10, 40)
 """Places that hits may take: the first hit, a prompt with few, a prompt with many."""
 ORDER_KINDS = ("event_ordering", "order")
 """Kinds of questions about the order of events: BEAM's, and that of our own chats."""
+FOREIGN, FOREIGN_QUESTIONS = "another chat", 10
+"""Kind of the questions of the next chat, and how many of them each chat gets."""
 
 
 async def run(
@@ -53,10 +57,11 @@ async def run(
     """Measure recall@k of zettel and ``baselines`` for each of ``ks``, in all and per kind of question.
 
     ``names`` selects chats, empty for all. ``ablate`` adds a row without each part of the scorer, ``scorers`` a row for
-    each name. AUROC compares the first hit's score on questions with and without an answer. Raises ``InvalidInput`` for
-    an unknown chat, and the errors of ``chats.read`` and ``load_scorer``.
+    each name. AUROC compares the first hit's score on questions with and without an answer. Each of several chats is
+    also asked some questions of the next one. Raises ``InvalidInput`` for an unknown chat, and the errors of
+    ``chats.read`` and ``load_scorer``.
     """
-    collections = select(chats.read(path), names)
+    collections = _with_foreign_questions(select(chats.read(path), names))
     model, scorer = load_embedder(embedder), scorer_without(without)
     simple = load_baselines(baselines, model)
     rankers = load_scorers(scorers)
@@ -78,8 +83,9 @@ async def run(
             "more messages found, which differ by system. A search ranks by relevance. BEAM's own tau rates the order "
             "of events in an answer."
         )
-    columns, rows = compare(outcome, measures, [f"all @{k}" for k in ks], lambda result: bool(result.needed))
-    unanswerable = sum(not result.needed for result in asked)
+    columns, rows = compare(outcome, measures, [f"all @{k}" for k in ks], _is_answerable)
+    unanswerable = sum(_is_answerable(result) is False for result in asked)
+    notes += _foreign_notes(asked)
     messages = sum(len(collection.events) for collection in collections)
     return Result(
         bench="beam",
@@ -100,6 +106,37 @@ async def run(
         ],
         curves=curves(outcome, [OURS, *rankers, *simple.systems], lambda found, k: summarize(found, k).recall, max(ks)),
     )  # fmt: skip
+
+
+def _with_foreign_questions(collections: Sequence[Collection]) -> list[Collection]:
+    """Return the chats, each also with questions of the next one, which nothing in it answers."""
+    if len(collections) == 1:
+        return list(collections)
+    extended = []
+    for collection, following in zip(collections, [*collections[1:], collections[0]], strict=True):
+        step = max(len(following.questions) // FOREIGN_QUESTIONS, 1)
+        chosen = following.questions[::step][:FOREIGN_QUESTIONS]
+        foreign = [Question(question.text, FOREIGN, frozenset()) for question in chosen]
+        extended.append(collection._replace(questions=[*collection.questions, *foreign]))
+    return extended
+
+
+def _is_answerable(result: QuestionResult) -> bool | None:
+    return None if result.group == FOREIGN else bool(result.needed)
+
+
+def _foreign_notes(asked: Sequence[QuestionResult]) -> list[str]:
+    """Say how well the first hit's score separates the questions of another chat."""
+    own = [result.score for result in asked if result.needed and result.score is not None]
+    foreign = [result.score for result in asked if result.group == FOREIGN and result.score is not None]
+    area = auroc(own, foreign)
+    if area is None:
+        return []
+    return [
+        f"{len(foreign)} questions are those of another chat, which nothing answers. The first hit's score separates "
+        f"them with an AUROC of {area:.3f}; its median is {median(foreign):.2f} for them, and {median(own):.2f} for "
+        "questions with an answer."
+    ]
 
 
 def _by_place(outcome: Outcome, collections: Sequence[Collection]) -> Outcome:

@@ -67,12 +67,14 @@ def searches(
     k: int,
     scope: dict[str, str] | None = None,
     before: int = SEARCHES_BEFORE,
+    server: int | None = None,
 ) -> dict[str, Any]:
-    """Open a store and search in its default scope or in ``scope``.
+    """Open a store and search in its default scope or in ``scope``; ``server`` is the process id of its server.
 
     Returns ``opened``, seconds from the start of the process, without Python's own start, to the first answer; ``rss``,
-    bytes after ``before`` untimed searches, None if unknown; ``seconds``, per question those of each stage; and
-    ``found``, per question the external ids of the hits' events.
+    bytes after ``before`` untimed searches, None if unknown; ``seconds``, per question those of each stage;
+    ``served``, CPU seconds of the server for all questions, None if unknown; and ``found``, per question the external
+    ids of the hits' events.
     """
     from zettel import Memory, Scope
     from zettel.bench.timing import StageTimer
@@ -96,21 +98,29 @@ def searches(
             time.sleep(POLL_SECONDS)
         rss = resident_bytes()
         seconds, found = [], []
+        worked = _server_cpu(server)
         for question in questions:
             stage_timer.begin()
             hits = memory.search(question, k=k)
             seconds.append(stage_timer.end())
             found.append([hit.note.event_ids[0] for hit in hits])
-        return {"opened": opened, "rss": rss, "seconds": seconds, "found": _external_ids(memory, found)}
+        measured = {"seconds": seconds, "served": difference(worked, _server_cpu(server))}
+        return {"opened": opened, "rss": rss, **measured, "found": _external_ids(memory, found)}
 
 
 def uncached_searches(
-    store: str, embedder: str | None, questions: Sequence[str], k: int, scope: dict[str, str], before: int
+    store: str,
+    embedder: str | None,
+    questions: Sequence[str],
+    k: int,
+    scope: dict[str, str],
+    before: int,
+    server: int | None = None,
 ) -> dict[str, Any]:
-    """Open a store in Neo4j and search in a scope that is never cached.
+    """Open a store in Neo4j and search in a scope that is never cached; ``server`` is the process id of the server.
 
-    Returns ``first``, seconds of the first search of this process, and ``seconds``, those of each question after
-    ``before`` searches.
+    Returns ``first``, seconds of the first search of this process; ``seconds``, those of each question after
+    ``before`` searches; and ``served``, CPU seconds of the server for these questions, None if unknown.
     """
     import anyio
 
@@ -123,11 +133,23 @@ def uncached_searches(
     anyio.run(model.embed, questions[:1])  # loads it
     seconds = []
     with Memory(store, embedder=model, scope=Scope(**scope)) as memory:
-        for question in [*islice(cycle(questions), before), *questions]:
+        for place, question in enumerate([*islice(cycle(questions), before), *questions]):
+            if place == before:
+                worked = _server_cpu(server)
             began = time.perf_counter()
             memory.search(question, k=k)
             seconds.append(time.perf_counter() - began)
-    return {"first": seconds[0], "seconds": seconds[before:]}
+        served = difference(worked, _server_cpu(server))
+    return {"first": seconds[0], "seconds": seconds[before:], "served": served}
+
+
+def _server_cpu(server: int | None) -> float | None:
+    return None if server is None else tree_cpu_seconds(server)
+
+
+def difference(began: float | None, ended: float | None) -> float | None:
+    """Return the difference of two times; None if one is unknown."""
+    return None if began is None or ended is None else ended - began
 
 
 def flat(folder: str, embedder: str | None, questions: Sequence[str], k: int) -> dict[str, Any]:
@@ -305,11 +327,12 @@ def _process_memory(field: str, process: str = "self") -> int | None:
     return None
 
 
-def tree_cpu_seconds() -> float | None:
-    """Return the CPU seconds of this process and of all its descendants; None without ``/proc``."""
-    if not (_PROCESSES / "self" / "stat").exists():
+def tree_cpu_seconds(pid: int | None = None) -> float | None:
+    """Return the CPU seconds of a process, by default this one, and of all its descendants; None without ``/proc``."""
+    root = "self" if pid is None else str(pid)
+    if not (_PROCESSES / root / "stat").exists():
         return None
-    ticks, waiting = 0, ["self"]
+    ticks, waiting = 0, [root]
     while waiting:
         process = waiting.pop()
         with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile

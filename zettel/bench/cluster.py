@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,12 +31,13 @@ from zettel.model import Event, JobKind, Scope
 from zettel.ports.language_model import ModelAnnotation
 from zettel.ports.settings import Settings
 
-from .child_process import tree_cpu_seconds
+from .child_process import difference, tree_cpu_seconds
 from .completions import CompletionServer
 from .evaluation import Progress
 from .overlap import TENANT, store_name
 from .replay import Replay, Spoken
 from .results import Cell, Result
+from .server_use import ServerUse, cpu_seconds
 from .timing import MILLISECONDS
 from .zipf import SEED, VERSION, ZipfScope
 
@@ -74,26 +76,36 @@ WORKS = {
 
 
 class Run(NamedTuple):
-    """Seconds, CPU seconds (None if unknown) and calls of a model for one work."""
+    """Seconds, CPU seconds of driver and workers and of the server (None if unknown), and calls of a model."""
 
     seconds: float
     cpu: float | None
+    served: float | None
     calls: int
 
 
 async def run(
-    url: str, worker_counts: Sequence[int], progress: Progress, rounds: int = ROUNDS, embedder: str | None = None
+    url: str,
+    worker_counts: Sequence[int],
+    progress: Progress,
+    rounds: int = ROUNDS,
+    embedder: str | None = None,
+    server_folder: Path | None = None,
 ) -> Result:
     """Measure both kinds of work with each number of workers, in alternating order.
 
-    Raises ``InvalidInput`` unless the numbers are positive and no job waits in the store, ``MissingExtra`` without Ray,
-    and the errors of opening the store.
+    With a ``server_folder``, that of ``zettel neo4j up``, also the processor time of the server is measured.
+
+    Raises ``InvalidInput`` unless the numbers are positive, no job waits in the store, and the folder is that of the
+    store's server; ``MissingExtra`` without Ray; ``LocalServerError`` for a folder without a running server; and the
+    errors of opening the store.
     """
     counts = sorted(set(worker_counts))
     if not counts or counts[0] < 1:
         raise InvalidInput("--workers: name numbers of workers from 1, such as 1,2,4")
     if find_spec("ray") is None:
         raise MissingExtra("the benchmark of a cluster", "ray")
+    use = None if server_folder is None else ServerUse(server_folder, url)
     server = await _prepare(url)
     settings = Settings(url, embedder=embedder, away=True)
     loads = [os.getloadavg()[0]]
@@ -102,7 +114,7 @@ async def run(
     with _cluster(counts[-1]) as address:
         starts.append(_last("Ray starts", time.perf_counter() - began, len(counts)))
         for name in WORKS:
-            ready, runs = await _measure(name, settings, address, counts, rounds, progress)
+            ready, runs = await _measure(name, settings, address, counts, rounds, progress, use)
             loads.append(os.getloadavg()[0])
             rows += _rows(name, runs)
             starts.append(_last(f"workers start, {name}", ready, len(counts)))
@@ -130,8 +142,8 @@ async def run(
             f"compiles queries. Cells are the median of {rounds} rounds in alternating order, ratios those of each.",
             "computing: vectors and links. waiting: the same, and annotation and links by a model that takes "
             f"{ANSWER_SECONDS:g} s for each answer. Calls at once are the average.",
-            "CPU time is that of the driver and all processes of Ray, without the server. Workers start until each of "
-            "them has opened the store, loaded its models and done a batch. load: the average of a minute.",
+            "CPU time is that of the driver and all processes of Ray; that of the server is apart. Workers start until "
+            "each of them has opened the store, loaded its models and done a batch. load: the average of a minute.",
         ],
     )
 
@@ -170,7 +182,13 @@ def _cluster(workers: int) -> Iterator[str]:
 
 
 async def _measure(
-    name: str, settings: Settings, address: str, counts: Sequence[int], rounds: int, progress: Progress
+    name: str,
+    settings: Settings,
+    address: str,
+    counts: Sequence[int],
+    rounds: int,
+    progress: Progress,
+    use: ServerUse | None,
 ) -> tuple[float, dict[int, list[Run]]]:
     """Return the seconds until all workers have done a batch, and the runs by number of workers."""
     most, runs = counts[-1], {count: list[Run]() for count in counts}
@@ -181,7 +199,7 @@ async def _measure(
             settings = replace(settings, llm=LiteLLM(MODEL, api_base=model.url), annotator=LiteLLMAnnotator())
 
         async def work(workers: int) -> Run:
-            return await _work(settings, RayRunner(address, at_once=workers), events, model, most - workers)
+            return await _work(settings, RayRunner(address, at_once=workers), events, model, most - workers, use)
 
         progress(f"{name}: starting workers", 0, rounds)
         began = time.perf_counter()
@@ -201,17 +219,23 @@ async def _measure(
 
 
 async def _work(
-    settings: Settings, runner: RayRunner, events: Mapping[Scope, list[Event]], model: CompletionServer, reserved: int
+    settings: Settings,
+    runner: RayRunner,
+    events: Mapping[Scope, list[Event]],
+    model: CompletionServer,
+    reserved: int,
+    use: ServerUse | None,
 ) -> Run:
     """Run the jobs of these events while some CPUs of the cluster are reserved."""
     with _reserved(reserved):
         async with _engine(settings, runner) as engine, _stored(engine, events):
             began, worked, asked = time.perf_counter(), tree_cpu_seconds(), model.asked
+            served = cpu_seconds(use)
             engine.loop.start()
             await engine.loop.drain(None, None)
             seconds, ended = time.perf_counter() - began, tree_cpu_seconds()
-    cpu = None if worked is None or ended is None else ended - worked
-    return Run(seconds, cpu, model.asked - asked)
+            served_after = cpu_seconds(use)
+    return Run(seconds, difference(worked, ended), difference(served, served_after), model.asked - asked)
 
 
 @asynccontextmanager
@@ -297,7 +321,12 @@ def _rows(name: str, runs: Mapping[int, Sequence[Run]]) -> list[list[Cell]]:
         per_event = [[run.calls / events for run in of_count] for of_count in runs.values()]
         rows.append(_row("- calls an event", per_event, 3, "calls"))
     cpu = [[run.cpu / events * MILLISECONDS for run in each if run.cpu is not None] for each in runs.values()]
-    return [*rows, *([_row("- CPU time an event", cpu, 1, "ms")] if all(cpu) else [])]
+    if all(cpu):
+        rows.append(_row("- CPU time an event", cpu, 1, "ms"))
+    served = [[run.served / events * MILLISECONDS for run in each if run.served is not None] for each in runs.values()]
+    if all(served):
+        rows.append(_row("- CPU time of the server an event", served, 1, "ms"))
+    return rows
 
 
 def _row(name: str, values: Iterable[Sequence[float]], digits: int, unit: str) -> list[Cell]:

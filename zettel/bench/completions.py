@@ -28,12 +28,13 @@ Served = TypeVar("Served", bound="CompletionServer")
 class CompletionServer:
     """Serves ``/v1/chat/completions`` at ``url``, on a free port, in a thread. A context manager.
 
-    ``wait`` is the delay of each answer in seconds. ``asked`` counts requests. ``headers`` are those of the last one.
+    ``wait`` is the delay of each answer in seconds. ``asked`` counts requests, ``sent_tokens`` and ``written_tokens``
+    the tokens of requests and of answers. ``headers`` are those of the last request.
     """
 
     def __init__(self, reply: Reply, wait: float = 0.0) -> None:
         self.reply, self.wait = reply, wait
-        self.asked = 0
+        self.asked = self.sent_tokens = self.written_tokens = 0
         self.headers: dict[str, str] = {}
         self.url = ""
         self._loop = asyncio.new_event_loop()
@@ -96,7 +97,10 @@ class CompletionServer:
 
     async def answer(self, writer: asyncio.StreamWriter, request: dict[str, Any]) -> bool:
         """Answer a request; return whether the connection stays open."""
-        await self.send(writer, 200, completion(request, self.reply(request)))
+        body = completion(request, self.reply(request))
+        self.sent_tokens += body["usage"]["prompt_tokens"]
+        self.written_tokens += body["usage"]["completion_tokens"]
+        await self.send(writer, 200, body)
         return True
 
     async def send(

@@ -9,11 +9,13 @@ score is not fitted.
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +47,9 @@ CUTS = 3
 """Cuts of each size of a chat. Of other memories, of which there are more, one each."""
 ASKED_OF_CUT = 4
 """Questions of a cut with an answer, and as many without one, at most."""
+SIZES = (5, 20, 60, 150)
+SIZE_NAMES = ("up to 4 notes", "5 to 19 notes", "20 to 59 notes", "60 to 149 notes", "150 notes and more")
+"""Sizes of memories for which the median score is reported."""
 FEW_NOTES = 60
 """Notes up to which a memory counts as a kind of its own for the calibration."""
 REPETITION = 0.3
@@ -328,7 +333,33 @@ def _rows(recorded: Sequence[Recorded], of: str, *scorers: FusionScorer) -> list
         errors = [calibration_error(scores, answered) for scores in scored]
         rows.append([f"AUROC ({of})", len(searches), *(None if area is None else round(area, 4) for area in areas)])
         rows.append([f"calibration error ({of})", len(searches), *(round(error, 4) for error in errors)])
+        for name, low, high in zip(SIZE_NAMES, (0, *SIZES), (*SIZES, math.inf), strict=True):
+            of_size = [search for search in searches if low <= search.candidates.stats.notes < high]
+            rows += _medians(of_size, f"{name} ({of})", scorers)
     return rows
+
+
+def _medians(searches: Sequence[RecordedSearch], of: str, scorers: Sequence[FusionScorer]) -> list[list[Cell]]:
+    """Return the median score of a first hit that is right, and that of questions without an answer."""
+    right: list[list[float]] = []
+    unanswered: list[list[float]] = []
+    for scorer in scorers:
+        scores = [(search, scorer.score(search.parsed, search.candidates)) for search in searches]
+        right.append([_first(scored) for search, scored in scores if _is_right(search, scored)])
+        unanswered.append([_first(scored) for search, scored in scores if not is_answered(search.question)])
+    return [
+        [f"median score, {what}, {of}", len(groups[-1]), *(round(median(group), 4) for group in groups)]
+        for what, groups in (("right first hit", right), ("no answer", unanswered))
+        if all(groups)
+    ]
+
+
+def _is_right(search: RecordedSearch, scores: Scores) -> bool:
+    """Return whether the first hit is evidence of the question."""
+    if not is_answered(search.question):
+        return False
+    rows = rank(scores, search.candidates, 1)
+    return bool(rows) and search.events[rows[0]] in search.question.needed
 
 
 def results(searches: Sequence[RecordedSearch], scorer: FusionScorer, k: int) -> list[QuestionResult]:
@@ -343,7 +374,11 @@ def results(searches: Sequence[RecordedSearch], scorer: FusionScorer, k: int) ->
 
 
 def _first_score(search: RecordedSearch, scorer: FusionScorer) -> float:
-    return float(scorer.score(search.parsed, search.candidates).score.max(initial=0.0))
+    return _first(scorer.score(search.parsed, search.candidates))
+
+
+def _first(scores: Scores) -> float:
+    return float(scores.score.max(initial=0.0))
 
 
 def _by_answer(scores: Sequence[float], answered: Sequence[bool]) -> tuple[list[float], list[float]]:

@@ -49,11 +49,13 @@ PERCENTILES = (50, 95)
 
 
 class Run(NamedTuple):
-    """Recall and cost of one import: calls and tokens per turn, share of notes with the model's fields."""
+    """Recall and cost of one import: calls and tokens per turn, the answers' share of the tokens, and the share of
+    notes with the model's fields."""
 
     recall: float
     calls: float | None = None
     tokens: float | None = None
+    answers: float | None = None
     written: float | None = None
 
 
@@ -101,6 +103,7 @@ async def run(
         rows=[
             ["calls", *(_rounded(run.calls) for run in runs.values()), "a turn"],
             ["tokens", *(_rounded(run.tokens, 1) for run in runs.values()), "a turn"],
+            ["- of answers", *(_rounded(run.answers) for run in runs.values()), "of 1"],
             ["notes with the model's fields", *(_rounded(run.written) for run in runs.values()), "of 1"],
             [f"recall @{K}", *(_rounded(run.recall) for run in runs.values()), "of 1"],
             ["filler", *[round(fillers / turns, 4)] * len(runs), "of 1"],
@@ -143,7 +146,8 @@ async def _measure(
             return Run(recall)
         stats, turns = await memory.stats(scope=scope), len(collection.events)
         share = await _written_share(memory, scope, stats["notes"], recorded)
-        return Run(recall, stats["llm_calls"] / turns, stats["llm_tokens"] / turns, share)
+        answers = server.written_tokens / (server.written_tokens + server.sent_tokens)
+        return Run(recall, stats["llm_calls"] / turns, stats["llm_tokens"] / turns, answers, share)
 
 
 async def _written_share(

@@ -6,6 +6,7 @@ writers run in child processes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,12 +23,13 @@ from zettel.model import Scope
 from zettel.ports import Embedder
 
 from . import neo4j_writes, sizes
-from .child_process import SEARCHES_BEFORE, adds, run_in_child, searches, uncached_searches
+from .child_process import SEARCHES_BEFORE, adds, difference, run_in_child, searches, uncached_searches
 from .evaluation import Progress, run_settings
 from .metrics import overlap
 from .overlap import TENANT
 from .results import Cell, Result
-from .timing import STAGES, percentiles
+from .server_use import ServerUse, cpu_seconds
+from .timing import MILLISECONDS, STAGES, percentiles
 from .zipf import SEED, VERSION, ZipfScope
 
 SIZES = (10_000, 100_000)
@@ -53,28 +55,51 @@ BARE, EMBEDDED, CACHED = "bare UNWIND", "embedded", "cached"
 
 
 class Searched(NamedTuple):
-    """Seconds by stage and events of the hits, per search of the timed rounds."""
+    """Seconds by stage, events of the hits, and CPU seconds of the server, of the searches of the timed rounds."""
 
     seconds: list[dict[str, float]]
     found: list[list[str]]
+    served: list[float]
+
+
+class Imported(NamedTuple):
+    """Notes per second of an import, and CPU seconds of the client and the server; None if unknown."""
+
+    rate: float | None
+    client: float | None = None
+    served: float | None = None
 
 
 def run(
-    url: str, scope_sizes: Sequence[int], progress: Progress, folder: Path | None = None, embedder: str | None = None
+    url: str,
+    scope_sizes: Sequence[int],
+    progress: Progress,
+    folder: Path | None = None,
+    embedder: str | None = None,
+    server_folder: Path | None = None,
 ) -> Result:
     """Measure the server at ``url``, with searches in synthetic scopes of ``scope_sizes``.
 
-    With a ``folder``, embedded stores and server scopes remain for the next run; otherwise they are deleted. Raises
-    ``InvalidInput`` for a size below 1 or an unusable folder, and the errors of opening the store.
+    With a ``folder``, embedded stores and server scopes remain for the next run; otherwise they are deleted. With a
+    ``server_folder``, that of ``zettel neo4j up``, also processor time and the server's disk are measured, for which
+    the server restarts.
+
+    Raises ``InvalidInput`` for a size below 1, an unusable folder or one of another server, ``LocalServerError`` for
+    a folder without a running server, and the errors of opening the store.
     """
     scope_sizes = sizes.sorted_sizes(scope_sizes)
+    server = None if server_folder is None else ServerUse(server_folder, url)
     model = load_embedder(embedder)
     inserted = anyio.run(neo4j_writes.measure, url, model, progress)
     rows = [_row(f"insert, batches of {neo4j_writes.BATCH:,}", *inserted.rates, "notes/s", BARE)]
+    empty = None if server is None else server.disk_bytes()
     with sizes.folder_or_temporary(folder) as parent:
         try:
-            rows += _imports(url, scope_sizes, parent, model, progress)
-            rows += _searches(url, scope_sizes, parent, embedder, progress)
+            rows += _imports(url, scope_sizes, parent, model, progress, server)
+            rows += _searches(url, scope_sizes, parent, embedder, progress, server)
+            if server is not None and empty is not None:
+                disk = (server.disk_bytes() - empty) / sum(scope_sizes)
+                rows.append(_alone("disk of the server, all scopes", disk, "bytes a note"))
         finally:
             if folder is None:
                 _delete_scopes(url, [_scope(size) for size in scope_sizes], model)
@@ -94,33 +119,52 @@ def run(
 
 
 def _imports(
-    url: str, scope_sizes: Sequence[int], parent: Path, model: Embedder, progress: Progress
+    url: str,
+    scope_sizes: Sequence[int],
+    parent: Path,
+    model: Embedder,
+    progress: Progress,
+    server: ServerUse | None,
 ) -> list[list[Cell]]:
     """Fill both stores with each size, unless they contain it."""
     rows = []
     for size in scope_sizes:
         theirs, _ = sizes.prepare(sizes.size_folder(parent, size), ZipfScope(size), model, progress)[sizes.IMPORT]
         assert isinstance(theirs, float)
-        ours = _import_rate(url, size, model, progress)
-        rows.append(_row(f"import until flush, {size:,}", ours, theirs, "notes/s"))
+        ours = _imported(url, size, model, progress, server)
+        rows.append(_row(f"import until flush, {size:,}", ours.rate, theirs, "notes/s"))
+        used = {"CPU of the client": ours.client, "CPU of the server": ours.served}
+        for name, seconds in used.items():
+            if seconds is not None and server is not None:
+                rows.append(_alone(f"- import: {name}, {size:,}", seconds * MILLISECONDS / size, "ms a note"))
     return rows
 
 
-def _import_rate(url: str, size: int, model: Embedder, progress: Progress) -> float | None:
-    """Fill the server's scope and return notes per second; None if it was not empty."""
+def _imported(url: str, size: int, model: Embedder, progress: Progress, server: ServerUse | None) -> Imported:
+    """Fill the server's scope; nothing is measured if it was not empty."""
     with Memory(url, embedder=model, scope=_scope(size)) as memory:
         before = memory.stats(scope=_scope(size))
         if before["events"] == size and before["jobs"] == 0:
-            return None
+            return Imported(None)
+        served, worked = cpu_seconds(server), time.process_time()
         seconds = sizes.import_seconds(memory, ZipfScope(size), progress)
-    return None if before["events"] else size / seconds
+        client, served_after = time.process_time() - worked, cpu_seconds(server)
+    if before["events"]:
+        return Imported(None)
+    return Imported(size / seconds, client, difference(served, served_after))
 
 
 def _searches(
-    url: str, scope_sizes: Sequence[int], parent: Path, embedder: str | None, progress: Progress
+    url: str,
+    scope_sizes: Sequence[int],
+    parent: Path,
+    embedder: str | None,
+    progress: Progress,
+    server: ServerUse | None,
 ) -> list[list[Cell]]:
-    ours = {size: Searched([], []) for size in scope_sizes}
-    theirs = {size: Searched([], []) for size in scope_sizes}
+    ours = {size: Searched([], [], []) for size in scope_sizes}
+    theirs = {size: Searched([], [], []) for size in scope_sizes}
+    pid = None if server is None else server.pid
     for turn in range(1 + ROUNDS):
         for place, size in enumerate(scope_sizes):
             progress(f"asking, round {turn + 1}", place, len(scope_sizes))
@@ -129,15 +173,16 @@ def _searches(
                 "embedder": embedder, "questions": texts, "k": K, "before": SEARCHES_BEFORE,
             }  # fmt: skip
             embedded = run_in_child(searches, store=str(sizes.size_folder(parent, size) / sizes.MEMORY), **arguments)
-            served = run_in_child(searches, store=url, scope=_scope(size).model_dump(), **arguments)
+            served = run_in_child(searches, store=url, scope=_scope(size).model_dump(), server=pid, **arguments)
             if turn:
                 for totals, answer in ((ours, served), (theirs, embedded)):
                     totals[size].seconds.extend(answer["seconds"])
                     totals[size].found.extend(answer["found"])
+                    totals[size].served.append(answer["served"])
     rows = [row for size in scope_sizes for row in _search_rows(size, ours[size], theirs[size])]
     for place, size in enumerate(scope_sizes):
         progress("asking uncached scopes", place, len(scope_sizes))
-        rows += _uncached_rows(url, size, embedder, _median(ours[size]))
+        rows += _uncached_rows(url, size, embedder, _median(ours[size]), pid)
     smallest = scope_sizes[0]
     for size in scope_sizes[1:]:
         served, embedded = (_median(side[size]) / _median(side[smallest]) for side in (ours, theirs))
@@ -156,17 +201,24 @@ def _search_rows(size: int, ours: Searched, theirs: Searched) -> list[list[Cell]
     for stage in STAGES:
         served, embedded = pair(stage)
         rows.append(_row(f"- {stage} p50, {size:,}", served[0], embedded[0], "ms"))
+    rows += _served_row(f"- CPU of the server, {size:,}", ours.served, len(ours.seconds))
     shared = round(overlap(ours.found, theirs.found), 4)
     return [*rows, [f"- overlap @{K}, {size:,}", shared, None, None, "of 1", EMBEDDED]]
 
 
-def _uncached_rows(url: str, size: int, embedder: str | None, cached: float) -> list[list[Cell]]:
+def _served_row(name: str, served: Sequence[float | None], searches: int) -> list[list[Cell]]:
+    """The server's CPU time for a search; no row if it was not measured."""
+    known = [seconds for seconds in served if seconds is not None]
+    return [_alone(name, sum(known) * MILLISECONDS / searches, "ms a search")] if known else []
+
+
+def _uncached_rows(url: str, size: int, embedder: str | None, cached: float, server: int | None) -> list[list[Cell]]:
     """Searches in a scope that is not cached: the first of a new process, and later ones."""
     texts = [question.text for question in ZipfScope(size).questions(UNCACHED_QUESTIONS)]
     runs = [
         run_in_child(
             uncached_searches, store=url, embedder=embedder, questions=texts, k=K, scope=_scope(size).model_dump(),
-            before=SEARCHES_BEFORE,
+            before=SEARCHES_BEFORE, server=server,
         )
         for _ in range(PROCESSES)
     ]  # fmt: skip
@@ -175,6 +227,9 @@ def _uncached_rows(url: str, size: int, embedder: str | None, cached: float) -> 
     return [
         _row(f"first search, new process, {size:,}", cold, cached, "ms", CACHED),
         _row(f"first search, warm, {size:,}", warm, cached, "ms", CACHED),
+        *_served_row(
+            f"- CPU of the server, warm, {size:,}", [run["served"] for run in runs], PROCESSES * UNCACHED_QUESTIONS
+        ),
     ]
 
 
@@ -240,6 +295,10 @@ def _row(name: str, ours: float | None, theirs: float, unit: str, beside: str = 
     return [name, None if ours is None else round(ours, 2), round(theirs, 2), ratio, unit, beside]
 
 
+def _alone(name: str, value: float, unit: str) -> list[Cell]:
+    return [name, round(value, 2), None, None, unit, None]
+
+
 def _notes() -> list[str]:
     return [
         f"Insert: {neo4j_writes.BATCHES} batches from an empty scope on, with vectors, Terms, RELATES and MENTIONS, "
@@ -252,7 +311,9 @@ def _notes() -> list[str]:
         f"First searches: in {PROCESSES} processes for each size, in a scope that is not cached. In a new process, the "
         f"driver connects; warm are {UNCACHED_QUESTIONS} searches after {SEARCHES_BEFORE} that are not counted, with "
         "open connections. Both beside the p50 of a cached scope.",
-        "Imports are annotated, embedded and linked; no rate for a scope that was in the server already.",
+        "Imports are annotated, embedded and linked; no rate for a scope that was in the server already. CPU is the "
+        "processor time of the client's process and of the server's, disk the growth of stores and indexes, without "
+        "the log, between two restarts.",
         f"add: one event after another by {WRITERS} processes, each with its own jobs, for {ADDING:g} s in which all "
         f"are at work; embedding included, into scopes of {ADDED_TO:,} notes.",
     ]

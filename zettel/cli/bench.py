@@ -54,6 +54,12 @@ Beside: TypeAlias = Annotated[
     ),
 ]  # fmt: skip
 Plot: TypeAlias = Annotated[Path | None, typer.Option("--plot", metavar="FOLDER", help=_PLOT_HELP)]
+ServerFolder: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--server", metavar="FOLDER", help="Folder of `zettel neo4j up`: also measure the server's processor time."
+    ),
+]
 Sizes: TypeAlias = Annotated[
     str, typer.Option("--notes", metavar="SIZES", help="Sizes of the made-up scopes in notes; several with commas.")
 ]
@@ -241,6 +247,26 @@ def changes(
 
 
 @app.command(epilog=EVERYWHERE)
+def pairs(
+    ctx: typer.Context,
+    files: list[Path] = typer.Argument(metavar="FILE", help="Pairs of messages, as JSON lines."),
+    json: JsonFile = None,
+) -> None:
+    """Measure pairs of messages: which changes of a fact are linked without a model, and which links are wrong.
+
+    \b
+    Examples:
+      zettel bench pairs tests/data/changes/pairs/plain.jsonl
+    """
+    options = common(ctx)
+    for file in files:
+        require_readable(file, json)
+    from zettel.bench import pairs as bench
+
+    measure(lambda progress: bench.run(files, progress, options.embedder), options, json)
+
+
+@app.command(epilog=EVERYWHERE)
 def profile(
     ctx: typer.Context,
     paths: list[Path] = typer.Argument(metavar="PATH", help="Chats, as files or folders."),
@@ -391,6 +417,7 @@ def neo4j(
     keep: Path | None = typer.Option(
         None, "--keep", metavar="FOLDER", help="Keep the made-up scopes on the server, and embedded stores in FOLDER."
     ),
+    server: ServerFolder = None,
     json: JsonFile = None,
 ) -> None:
     """Measure a Neo4j server: writes beside bare statements, and searches and add beside the embedded store.
@@ -404,11 +431,11 @@ def neo4j(
       zettel bench neo4j --store neo4j://localhost:7687 --notes 10000,100000 --keep made-up --json neo4j.json
     """
     options = common(ctx)
-    server, sizes = _server_url(options), _whole_numbers(notes)
+    url, sizes = _server_url(options), _whole_numbers(notes)
     require_result_writable(json)
     from zettel.bench import neo4j as bench
 
-    measure(lambda progress: bench.run(server, sizes, progress, keep, options.embedder), options, json)
+    measure(lambda progress: bench.run(url, sizes, progress, keep, options.embedder, server), options, json)
 
 
 @app.command(epilog=EVERYWHERE)
@@ -416,6 +443,7 @@ def cluster(
     ctx: typer.Context,
     workers: str = typer.Option("1,2,4", "--workers", metavar="N", help="Numbers of workers; several with commas."),
     rounds: int = typer.Option(2, "--rounds", metavar="N", min=1, help="Runs with each number of workers."),
+    server: ServerFolder = None,
     json: JsonFile = None,
 ) -> None:
     """Measure jobs on a local Ray cluster of two nodes, by number of workers: jobs that compute, and jobs that wait.
@@ -430,11 +458,28 @@ def cluster(
       zettel bench cluster --store neo4j://localhost:7687 --workers 1,8 --rounds 3 --json cluster.json
     """
     options = common(ctx)
-    server, counts = _server_url(options), _whole_numbers(workers, "--workers")
+    url, counts = _server_url(options), _whole_numbers(workers, "--workers")
     require_result_writable(json)
     from zettel.bench import cluster as bench
 
-    measure(lambda progress: bench.run(server, counts, progress, rounds, options.embedder), options, json)
+    measure(lambda progress: bench.run(url, counts, progress, rounds, options.embedder, server), options, json)
+
+
+@app.command(epilog=EVERYWHERE)
+def features(ctx: typer.Context, json: JsonFile = None) -> None:
+    """Measure what encryption, the audit log, webhooks and a search of several scopes add to a call.
+
+    Requires zettel-graph[encryption].
+
+    \b
+    Examples:
+      zettel bench features --json features.json
+    """
+    options = common(ctx)
+    require_result_writable(json)
+    from zettel.bench import features as bench
+
+    measure(lambda progress: bench.run(progress, options.embedder), options, json)
 
 
 @app.command("import", epilog=EVERYWHERE)
