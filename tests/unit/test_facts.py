@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from zettel.evolve.same_matter import concern_same_matter
 from zettel.model import Kind, Note
-from zettel.text.facts import MAX_CHARS, Fact, belongings, facts, facts_are_read
-from zettel.text.frames import language
+from zettel.text.asserted import MAX_CHARS
+from zettel.text.facts import Fact, belongings, facts, facts_are_read
+from zettel.text.language_files import language
 from zettel.text.values import Value, exclude, read_value
 
 NOON = datetime(2024, 10, 5, 12, tzinfo=timezone.utc)

@@ -12,7 +12,7 @@ import pytest
 
 from zettel.model import Kind, Note
 from zettel.text.facts import ANY, HAS, Fact, belongings, endings, facts
-from zettel.text.frames import language, language_codes, language_of
+from zettel.text.language_files import language, language_codes, language_of
 
 OCTOBER = datetime(2024, 10, 5, tzinfo=timezone.utc)
 FRAMES: dict[str, list[dict[str, Any]]] = {

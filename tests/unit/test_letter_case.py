@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zettel.text.frames import language
 from zettel.text.keywords import find_terms
+from zettel.text.language_files import language
 from zettel.text.letter_case import names_in_capitals, with_apostrophes, with_capitals
 
 

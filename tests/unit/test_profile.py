@@ -183,6 +183,19 @@ def test_plans_for_past_days_and_questions_are_left_out() -> None:
     ]
 
 
+def test_what_was_true_for_some_weeks_only_is_left_out_later() -> None:
+    messages = [
+        (day(1, 8), "I live in Porto for now."),
+        (day(1, 8), "I'm on 20 mg of ramipril for now."),
+        (day(1, 9), "I work at Aldi now."),
+    ]
+    soon, later = (profile_lines(messages, when) for when in (day(1, 20), day(5, 1)))
+    assert [line for line in soon if "Porto" in line]
+    assert not [line for line in later if "Porto" in line]
+    assert [line for line in later if "ramipril" in line], "a medicine stays"
+    assert [line for line in later if "Aldi" in line]
+
+
 def test_a_profile_has_a_maximum_length() -> None:
     things = "violins oysters glaciers lanterns turnips trams herons kayaks magnets walruses".split()
     spoken: list[Statement] = []

@@ -36,9 +36,10 @@ from zettel.llm.lite import LiteLLM
 from zettel.llm.prompt_lines import clip
 from zettel.model import Event, Kind, Scope
 from zettel.model.tags import PROFILE
+from zettel.text.asserted import own_words
 from zettel.text.extraction import sentences
-from zettel.text.facts import own_words
-from zettel.text.frames import ABOUT_NUMBERS, Language, language
+from zettel.text.frames import Language
+from zettel.text.language_files import ABOUT_NUMBERS, language
 
 from . import chats
 from .changes import MODEL

@@ -34,6 +34,7 @@ from zettel.model import (
     TermUse,
     implied_role,
 )
+from zettel.text.asserted import asserted
 from zettel.text.entities import (
     SPEAKER,
     context_weights,
@@ -43,7 +44,8 @@ from zettel.text.entities import (
     person_phrases,
     relations_in,
 )
-from zettel.text.facts import Fact, Owner, asserted_sentences, facts, facts_are_read
+from zettel.text.facts import Fact, facts, facts_are_read
+from zettel.text.owners import Owner
 from zettel.text.tokens import clean, phrase_key, tokenize
 
 READ_TEXTS = 20
@@ -128,7 +130,7 @@ class EntityIndex:
             self._phrases[person, phrase].append(note.id)
         if not phrases:
             return
-        for sentence in asserted_sentences(note.content)[1]:
+        for sentence in asserted(note.content).sentences:
             for phrase, name in relations_in(sentence):
                 if key := self._known_name(name):
                     self._relations[person, phrase].setdefault(key, []).append(note.id)

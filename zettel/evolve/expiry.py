@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from zettel.model import Note
+from zettel.text.asserted import asserted
 from zettel.text.dates import placed_dates
 from zettel.text.days import has_past
-from zettel.text.facts import asserted_sentences, facts_are_read, in_english
+from zettel.text.facts import facts_are_read, in_english
 
 MAX_CHARS = 300
 """The most characters of a note that ends. A longer one contains more than the statement that ends."""
@@ -23,7 +24,7 @@ def expiry(note: Note) -> datetime | None:
     """
     if note.occurred_at is None or len(note.content) > MAX_CHARS or not facts_are_read(note):
         return None
-    language, sentences = asserted_sentences(note.content)
+    language, _, sentences = asserted(note.content)
     if language is None or language.ends is None:
         return None
     for sentence in sentences:

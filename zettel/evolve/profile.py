@@ -23,11 +23,12 @@ from zettel.evolve.insights import MAX_TERM, span
 from zettel.link.fact_changes import replaces
 from zettel.llm.prompt_lines import clip
 from zettel.model import Kind, Note, implied_role
+from zettel.text.asserted import MAX_CHARS as MAX_NOTE
+from zettel.text.asserted import expanded, own_words, spelled_out
 from zettel.text.dates import find_dates
 from zettel.text.extraction import asks, sentences
-from zettel.text.facts import MAX_CHARS as MAX_NOTE
-from zettel.text.facts import Fact, belongings, endings, expanded, facts, own_words, spelled_out
-from zettel.text.frames import language_of
+from zettel.text.facts import Fact, belongings, endings, facts
+from zettel.text.language_files import language_of
 from zettel.text.secret_shapes import secrets_in
 from zettel.text.tokens import tokenize
 from zettel.text.values import is_named
@@ -60,6 +61,8 @@ INSTRUCTIONS_HEAD, LASTING_HEAD, RECENT_HEAD = "Instructions", "Lasting", "Recen
 _ABOUT_OTHERS = frozenset({"value", "responsible", "version", "identifier"})
 """Attributes of things, which a profile shows only if the sentence has many cues of its own."""
 _INSTRUCTION = "instruction"
+_PASSING = frozenset({"home", "work", "job", "tool", "rent", "meeting", "habit"})
+"""Attributes of which a statement "for now" is left out after some weeks; nobody should forget a medicine."""
 _DATED = re.compile(r"\d|\b(?:this|next|coming|tomorrow|tonight|today)\b", re.IGNORECASE)
 """Signs of one day. A day of the week alone may be that of every week."""
 
@@ -320,9 +323,16 @@ def _lines(
 
 
 def _is_over(statement: Statement, latest: datetime | None) -> bool:
-    """Return whether a statement without a lasting fact is a plan for a past day: "The trip is this Friday."."""
+    """Return whether a statement was true for some weeks only, or is a plan for a past day.
+
+    Examples: "I'm staying with my sister for now.", months ago; "The trip is this Friday."
+    """
     stated_at = statement.note.occurred_at
-    if latest is None or stated_at is None or any(fact.attribute not in _ABOUT_OTHERS for fact in statement.facts):
+    if latest is None or stated_at is None:
+        return False
+    if statement.facts and all(fact.temporary and fact.attribute in _PASSING for fact in statement.facts):
+        return latest - stated_at > RECENT_SPAN
+    if any(fact.attribute not in _ABOUT_OTHERS for fact in statement.facts):
         return False
     days = find_dates(statement.text, stated_at) if _DATED.search(statement.text) else []
     return bool(days) and all(stated_at < day.end <= latest for day in days)

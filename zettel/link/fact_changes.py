@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from zettel.core.authority import may_replace
 from zettel.model import Link, LinkType, Note
-from zettel.text.facts import ANY, Fact, asserted_sentences, belongings, endings, facts
+from zettel.text.asserted import asserted
+from zettel.text.facts import ANY, Fact, belongings, endings, facts
 from zettel.text.tokens import tokenize
 from zettel.text.values import exclude, is_named, is_time, is_town
 
@@ -96,7 +97,7 @@ def _states_more(note: Note, replaced: Sequence[Fact]) -> bool:
     values = frozenset[tuple[str, str]]().union(*(fact.value.facets for fact in replaced))
     if any(values.isdisjoint(fact.value.facets) for fact in facts(note)):
         return True
-    language, sentences = asserted_sentences(note.content)
+    language, _, sentences = asserted(note.content)
     for sentence in sentences:
         stated = [fact for fact in replaced if fact.text in sentence]
         if not stated and len(sentence.split()) >= MIN_WORDS:

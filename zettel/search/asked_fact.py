@@ -12,8 +12,10 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from zettel.text.facts import Fact, Owner, belongings, endings, expanded, facts, owner_of
-from zettel.text.frames import asking_languages
+from zettel.text.asserted import expanded
+from zettel.text.facts import Fact, belongings, endings, facts
+from zettel.text.language_files import asking_languages
+from zettel.text.owners import Owner, owner_of
 from zettel.text.tokens import tokenize
 from zettel.text.values import is_named
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from zettel.model import ENTITY_KINDS, EntityKind
-from zettel.text.frames import products, regions, towns
+from zettel.text.name_lists import products, regions, towns
 
 CONTEXT = 60
 """Characters before and after a name in which cues are searched."""

@@ -11,25 +11,16 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import takewhile
 from typing import NamedTuple
 
 from zettel.model import Kind, Note, implied_role
+from zettel.text.asserted import asserted
 from zettel.text.dates import placed_dates
-from zettel.text.extraction import asks, sentences
-from zettel.text.frames import Exclusive, Frame, Language, Pattern, Sense, language_of
-from zettel.text.letter_case import with_apostrophes, with_capitals
-from zettel.text.markdown import FENCED
-from zettel.text.shorthand import written_out
+from zettel.text.frames import Exclusive, Frame, Language, Pattern, Sense
+from zettel.text.owners import NOBODY, Owner, name_tokens, owner_of, thing_of
 from zettel.text.tokens import tokenize
 from zettel.text.values import Value, day_end, liking, read_value
 
-MAX_CHARS = 4000
-"""Longer texts are documents."""
-MAX_SENTENCE = 300
-"""Longer sentences are lists or badly punctuated; their clauses depend on each other."""
-MAX_THING = 6
-"""The most tokens of a thing."""
 MAX_APPOSITION = 5
 """The most spaces in the value of a thing named just before: "I have a new boss, Ivan."."""
 SOON = timedelta(hours=20)
@@ -44,25 +35,6 @@ HAS = "has"
 _WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"([A-Z\u00c0-\u00de][\w'-]*)(?:\s+([a-z]+)|$)")
 """A name at the beginning of a clause, and the word after it."""
-_APOSTROPHE = re.compile("'s?$")
-_QUOTED = re.compile("[\"\u201c\u00ab\u201e][^\"\u201d\u00bb\u201c]*[\"\u201d\u00bb\u201c]|(?<!\\w)'[^']{8,}'(?!\\w)")
-_BLOCK = re.compile(r"^\s*(?:>|\||[-*+]\s|\d+[.)]\s|#).*$|^\s{4,}\S.*$", re.MULTILINE)
-"""Quoted lines, tables, lists, headings and indented code."""
-
-
-class Owner(NamedTuple):
-    """Whose fact it is: the tokens of a person's name, and the path from there: ("wife", "boss").
-
-    Without tokens it is a thing that the conversation is about: "the rent". ``relation`` is what the name comes with:
-    {"sister"} of "my sister Laura".
-    """
-
-    person: frozenset[str]
-    path: tuple[str, ...] = ()
-    relation: frozenset[str] = frozenset()
-
-
-_NOBODY = Owner(frozenset())
 
 
 class Fact(NamedTuple):
@@ -147,7 +119,7 @@ def _read(note: Note) -> _Reading:
 
 @lru_cache(maxsize=CACHED)
 def _read_text(content: str, speaker: str, stated_at: datetime | None) -> _Reading:
-    language, words, texts = _asserted(content)
+    language, words, texts = asserted(content)
     if language is None:
         return _Reading()
     read = [_Sentence(text, speaker, stated_at, language) for text in texts]
@@ -163,70 +135,10 @@ def _owned(words: str, speaker: str, language: Language) -> Iterator[Fact]:
         value = read_value("phrase", phrase, HAS, speaker, language)
         if value is not None:
             yield Fact(
-                owner=Owner(_name_tokens(speaker)), attribute=HAS, thing=frozenset(), value=value, sense="states",
+                owner=Owner(name_tokens(speaker)), attribute=HAS, thing=frozenset(), value=value, sense="states",
                 exclusive="never", marked=False, corrects=False, temporary=False, adds=False, qualifiers=frozenset(),
                 effective=None, expires=None, text=phrase,
             )  # fmt: skip
-
-
-def asserted_sentences(content: str) -> tuple[Language | None, tuple[str, ...]]:
-    """Return the language of a text, None if it has no frames, and the sentences that its writer states."""
-    asserted = _asserted(content)
-    return asserted.language, asserted.sentences
-
-
-class _Asserted(NamedTuple):
-    """The language of a text, its own words spelled out, and the sentences among them that its writer states."""
-
-    language: Language | None = None
-    words: str = ""
-    sentences: tuple[str, ...] = ()
-
-
-@lru_cache(maxsize=CACHED)
-def _asserted(content: str) -> _Asserted:
-    if len(content) > MAX_CHARS or content.isupper():
-        return _Asserted()
-    language = language_of(content)
-    if language is None or language.quotes.search(content.replace("\u2019", "'")):
-        return _Asserted()
-    words = spelled_out(own_words(content, language), language)
-    spoken = (sentence for sentence in sentences(expanded(words, language)) if len(sentence) <= MAX_SENTENCE)
-    stated = (_before_question(sentence, language) for sentence in spoken)
-    asserted = tuple(sentence for sentence in stated if sentence and not language.reported.search(sentence))
-    return _Asserted(language, words, asserted)
-
-
-def _before_question(sentence: str, language: Language) -> str:
-    """Return a sentence that does not ask, or what the speaker states before one: "I'm vegan, any ideas?"."""
-    if not asks(sentence):
-        return sentence
-    opening = language.opening.match(sentence)
-    words = sentence[opening.end() if opening else 0 :].split(maxsplit=1)
-    if not words or words[0].lower() not in language.first | language.mine:
-        return ""
-    *_, last = [None, *language.breaks.finditer(sentence)]
-    return sentence[: last.start()] if last else ""
-
-
-def own_words(content: str, language: Language) -> str:
-    """Return a text without code, quotations, lists, tables and drafts of letters."""
-    text = content.replace("\u2019", "'")
-    for hidden in (FENCED, language.letter, _BLOCK, _QUOTED):
-        text = hidden.sub(" ", text)
-    return text
-
-
-def spelled_out(text: str, language: Language) -> str:
-    """Return a text without shorthand and with capitals for names: "I'm moving to Porto" for "im moving to porto"."""
-    return written_out(with_capitals(with_apostrophes(text), language))
-
-
-def expanded(text: str, language: Language) -> str:
-    """Return a text with its contractions in full: "I am" for "I'm"."""
-    for contraction, words in language.contractions:
-        text = contraction.sub(words, text)
-    return text
 
 
 class _Match(NamedTuple):
@@ -402,7 +314,7 @@ class _Sentence:
         if subject and self._is_plain(match):
             return None
         holder = owner_of(subject or language.me, speaker, language)
-        owned = _thing(groups["thing"], speaker, other, language) if "thing" in groups else (_NOBODY, frozenset())
+        owned = thing_of(groups["thing"], speaker, other, language) if "thing" in groups else (NOBODY, frozenset())
         if owned is None or (frame.owner == "thing" and (groups.get("thing") or "").lower() in language.weekdays):
             return None
         owner = holder if frame.owner == "person" or (subject and not owned[0].person) else owned[0]
@@ -470,81 +382,6 @@ def in_english(text: str, language: Language) -> str:
         return f"{match['day'].replace('.', '')}{name}" if match["day"] else f"in {name}"
 
     return language.month.sub(english, text)
-
-
-def owner_of(subject: str, speaker: str, language: Language) -> Owner | None:
-    """Return the person that a subject names ("I", "my wife", "Ann's boss"), or None for a thing or a pronoun."""
-    words = subject.split()
-    low = [word.lower() for word in words]
-    if len(words) == 1 and (low[0] in language.first or low[0] in language.mine):
-        return Owner(_name_tokens(speaker))
-    if any(word in language.common - language.mine for word in low):
-        return None
-    if low[0] in language.mine:
-        is_named = len(words) > 2 and words[-1][:1].isupper()
-        if is_named and (not language.capital_nouns or low[-2] in language.relations):  # "my son Alfie"
-            return Owner(_name_tokens(words[-1]), relation=frozenset(_path(low[1:-1], language)))
-        return Owner(_name_tokens(speaker), _path(low[1:], language))
-    name = list(takewhile(lambda word: word[:1].isupper() and word.lower() not in language.relations, words))
-    if not name or low[0] in language.determiners:
-        return None
-    path = words[len(name) :]
-    name[-1] = (language.genitive if path else _APOSTROPHE).sub("", name[-1])
-    return Owner(_name_tokens(" ".join(name)), _path(path, language))
-
-
-def _path(words: Iterable[str], language: Language) -> tuple[str, ...]:
-    """Return the tokens of "wife's boss", without words that do not tell owners apart."""
-    bare = (language.genitive.sub("", word) for word in words if word.lower() not in language.descriptions)
-    return tuple(token for word in bare for token in tokenize(word) if token not in language.neutral)
-
-
-def _name_tokens(name: str) -> frozenset[str]:
-    return frozenset(part.strip(".,").lower() for part in name.split() if part)
-
-
-def _thing(
-    text: str | None, speaker: str, holder: Owner | None, language: Language
-) -> tuple[Owner, frozenset[str]] | None:
-    """Return whose thing a phrase names, and its tokens: "the rent of my garage", "Ann's door code".
-
-    ``holder`` is whom "his" or "her" means: the subject of the clause, if it is not the speaker.
-    """
-    words = (text or "").split()
-    person: frozenset[str] = frozenset()
-    own_words: list[str] = []
-    dates: list[str] = []
-    if not words or words[0].lower() in language.of - language.articles:
-        return None
-    ignored = language.determiners | language.descriptions | language.of
-    for place, word in enumerate(words):
-        low = word.lower()
-        bare = language.genitive.sub("", word)
-        if low in language.mine:
-            person = person or _name_tokens(speaker)
-        elif low in language.theirs:
-            if holder is None or holder.path:
-                return None
-            person = holder.person
-        elif not place and _is_possessor(words, language):  # Ann's
-            person = _name_tokens(bare)
-        elif place and words[place - 1].lower() in language.owned_by and word[:1].isupper():
-            person = _name_tokens(word)
-        elif low in language.first or low in language.common - language.of - language.determiners:
-            return None  # a sentence, not a thing: "I think that it"
-        elif low not in ignored:
-            (dates if low in language.months or low in language.weekdays else own_words).append(bare)
-    tokens = frozenset(token for word in own_words or dates for token in tokenize(word))
-    tokens = tokens - language.neutral or tokens
-    return (Owner(person), tokens) if tokens and len(tokens) <= MAX_THING else None
-
-
-def _is_possessor(words: list[str], language: Language) -> bool:
-    """Return whether a phrase begins with a name in the genitive: "Ann's rent", "Annas Miete"."""
-    if not words[0][:1].isupper() or not language.genitive.search(words[0]):
-        return False
-    is_article = words[0].lower() in language.determiners
-    return not is_article and (not language.capital_nouns or (len(words) > 1 and words[1][:1].isupper()))
 
 
 def _qualifiers(rest: str, language: Language) -> frozenset[str]:

@@ -11,7 +11,9 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from zettel.text.background import is_known, is_namelike, zipf
-from zettel.text.frames import Language, given_names, language_of, place_words, regions, towns
+from zettel.text.frames import Language
+from zettel.text.language_files import language_of
+from zettel.text.name_lists import given_names, place_words, regions, towns
 from zettel.text.tokens import token_of
 
 RARE_ZIPF = 4.8

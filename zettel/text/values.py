@@ -6,7 +6,8 @@ import re
 from collections import defaultdict
 from typing import NamedTuple
 
-from zettel.text.frames import Language, regions, towns
+from zettel.text.frames import Language
+from zettel.text.name_lists import regions, towns
 from zettel.text.tokens import tokenize
 
 
