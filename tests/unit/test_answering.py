@@ -16,7 +16,7 @@ from zettel.scoring.answering import ANSWER_DEPTH, order_answers, parse_state_qu
 from zettel.scoring.fusion import FusionScorer
 from zettel.search.answer_order import reorder_by_answer, replaced
 from zettel.search.question import parse_question
-from zettel.search.searcher import _answer_depth
+from zettel.search.reorder import answer_depth
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 QUESTIONS = (
@@ -56,9 +56,9 @@ def _first(question: str, *statements: str | tuple[str, str]) -> str:
 
 def test_the_default_scorer_examines_answers() -> None:
     state, other = (parse_question(text, vector=None, today=None) for text in ("Where does Ann live?", "Ann's boat"))
-    assert _answer_depth(state, FusionScorer()) == ANSWER_DEPTH
-    assert _answer_depth(other, FusionScorer()) == 0
-    assert _answer_depth(state, FusionScorer(without=frozenset({"statements"}))) == 0
+    assert answer_depth(state, FusionScorer()) == ANSWER_DEPTH
+    assert answer_depth(other, FusionScorer()) == 0
+    assert answer_depth(state, FusionScorer(without=frozenset({"statements"}))) == 0
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from zettel.local.read import events, list_
 from zettel.model import Example, Hit, Kind, LoggedSearch, Note, Outcome, Scope, Tuned
 from zettel.model.hits import CONTEXT_HITS
 from zettel.ports.query import SearchRequest
+from zettel.search.hits import questions_of
 
 if TYPE_CHECKING:
     from zettel.ports import Reranker
@@ -168,7 +169,7 @@ async def _questions(
         by_scope[hit.scope or scope].append(hit)
     questions: dict[str, Note] = {}
     for place, found in by_scope.items():
-        questions |= await engine.searcher.questions(place, found, known_at)
+        questions |= await questions_of(engine.store, place, found, known_at)
     return questions
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from zettel.core.authority import is_trusted, trust
 from zettel.core.bounded_gather import bounded_gather
-from zettel.core.fold import fold
 from zettel.core.identity import new_id
 from zettel.core.pacing import paced
 from zettel.core.paging import archived_pages
@@ -23,24 +22,19 @@ from zettel.core.retention import unexpired
 from zettel.core.search_log import FoundNote, PendingSearch, SearchLogBuffer
 from zettel.core.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
-from zettel.link.fact_changes import REASON
-from zettel.model import TIME_MAX, Hit, Kind, LinkType, Note, NoteUse, Scope, Step, from_micros, to_micros
-from zettel.ports import AnsweringScorer, GraphStore, JointScorer, Reranker, Scorer
+from zettel.model import Hit, Kind, Note, NoteUse, Scope, to_micros
+from zettel.ports import GraphStore, JointScorer, Reranker, Scorer
 from zettel.ports.candidate_rules import expired, passes
 from zettel.ports.query import Candidates, Query, Question, SearchRequest, Seed
-from zettel.scoring.answering import parse_state_question
 from zettel.scoring.ranking import Ranked, outdated, rank
 from zettel.scoring.strength import FRESH, strength, with_weak_use
-from zettel.search.announced import DEPTH as ANNOUNCED_DEPTH
-from zettel.search.announced import announced_first, asks_about_now
-from zettel.search.answer_order import in_order, reorder_by_answer
 from zettel.search.archived import PAGE, ArchiveCandidates, is_requested
-from zettel.search.asked_fact import asked_fact
 from zettel.search.decayed import DecayedNotes, RestoreDecayed
-from zettel.search.disputed import disputes, doubted, is_outvoted, votes_on, weighed
-from zettel.search.explain import explain
+from zettel.search.disputed import disputes, votes_on, weighed
+from zettel.search.hits import completed, hits_of
 from zettel.search.near_ties import PLACES, decided, near_ties, priority
 from zettel.search.no_answers import answers_nothing, may_answer_nothing, ranked_last
+from zettel.search.note_states import Found, is_current, known_then, notes_of
 from zettel.search.overview import (
     choose,
     insights_first,
@@ -50,13 +44,10 @@ from zettel.search.overview import (
     notes_request,
     without_insights,
 )
-from zettel.search.passage import select_passage
 from zettel.search.question import parse_question
+from zettel.search.reorder import examined, reordered
 from zettel.search.rerank import Reranking
-from zettel.search.staleness import behind
 from zettel.search.trusted_first import fits_any, is_doubtful, merged
-from zettel.search.turns import is_late_part, question_before, turns_of
-from zettel.search.updated import DEPTH as UPDATED_DEPTH
 from zettel.search.updated import updates
 
 if TYPE_CHECKING:
@@ -66,20 +57,6 @@ if TYPE_CHECKING:
 
 SCORED_TOGETHER = 16
 """Searches scored in one pass: more would leave the processor's cache, and keep the event loop busy for longer."""
-
-
-class _Found(NamedTuple):
-    """The ranking of a request, and the notes of its rows by id."""
-
-    request: SearchRequest
-    ranked: Ranked
-    notes: Mapping[str, Note]
-
-    def features_of(self, id: str) -> Floats:
-        """Return the features of a hit."""
-        row = next(row for row in self.ranked.rows if self.ranked.candidates.ids[row] == id)
-        features: Floats = self.ranked.scores.features[row]
-        return features
 
 
 class _Search(NamedTuple):
@@ -199,15 +176,12 @@ class Searcher:
         )
         results = []
         async for place, request in paced(enumerate(search.requests)):
-            pairs = [(hit, found[place]) for hit in self._hits(found[place])]
+            pairs = [(hit, found[place]) for hit in hits_of(found[place])]
             if place in by_place:
                 pairs = await self._with_insights(scope, request, pairs, by_place[place])
             hits = self._recorded(scope, request, pairs[: request.k])
-            hits = await self._with_late_turns(scope, request, hits)
-            hits = await self._with_changes(scope, hits)
-            if place in by_place or Kind.INSIGHT.value in request.filter.kinds:
-                hits = await self._with_behind(scope, request, hits)
-            results.append(await self._with_titles(scope, hits) if request.explain else hits)
+            is_overview = place in by_place or Kind.INSIGHT.value in request.filter.kinds
+            results.append(await completed(self._store, scope, request, hits, is_overview=is_overview))
         return results
 
     async def _found(
@@ -217,14 +191,14 @@ class Searcher:
         ranked: Sequence[Ranked],
         scorer: Scorer,
         stages: Sequence[Reranker],
-    ) -> list[_Found]:
+    ) -> list[Found]:
         """Return the final ranking of each request, and the notes of its rows."""
         if not searches:
             return []
         requests, reads = [search.request for search in searches], searches[0].reads
-        notes = await self._notes(scope, requests, ranked)
+        notes = await notes_of(self._store, scope, requests, ranked)
         rows = zip(requests, ranked, notes, strict=True)
-        ranked = [_reordered(*row, scorer, reads) async for row in paced(rows)]
+        ranked = [reordered(*row, scorer, reads) async for row in paced(rows)]
         triples = list(zip(requests, ranked, notes, strict=True))
         before = ranked
         answering = [await self._answering(scope, *row, scorer, reads) for row in triples]
@@ -241,14 +215,14 @@ class Searcher:
             ranked_last(each, former, silent, request.min_score or 0.0) if silent else each
             for request, each, former, (_, _, silent) in zip(requests, ranked, before, answering, strict=True)
         ]
-        return [_Found(*row) for row in zip(requests, ranked, notes, strict=True)]
+        return [Found(*row) for row in zip(requests, ranked, notes, strict=True)]
 
     async def _with_insights(
-        self, scope: Scope, request: SearchRequest, pairs: Sequence[tuple[Hit, _Found]], insights: _Found
-    ) -> list[tuple[Hit, _Found]]:
+        self, scope: Scope, request: SearchRequest, pairs: Sequence[tuple[Hit, Found]], insights: Found
+    ) -> list[tuple[Hit, Found]]:
         """The hits of an abstract question with insights first, each with its ranking."""
         notes = [hit for hit, _ in pairs]
-        chosen = choose(request.text, insights.ranked.question.time_only, notes, self._hits(insights))
+        chosen = choose(request.text, insights.ranked.question.time_only, notes, hits_of(insights))
         origin = {hit.note.id: each for hit, each in pairs} | {hit.note.id: insights for hit in chosen}
         least = request.min_score or 0.0
         return [(hit, origin[hit.note.id]) for hit in insights_first(chosen, notes) if hit.score >= least]
@@ -283,13 +257,13 @@ class Searcher:
         least = request.min_score or 0.0
         old = outdated(candidates, question.valid_at) & request.current_only
         updated = updates(candidates, question.valid_at)
-        depth = _depth(question, scorer, updated)
+        depth = examined(question, scorer, updated)
         k = max(request.k, reads, depth)
         # A note that rises by what it states gets the score of its new place: it is compared later.
         hidden = old if depth else old | (scores.score < least)
         best = rank(scores, candidates, max(k, PLACES), hidden)
         strengths: Mapping[int, float] = {}
-        if _is_current(request) and (ties := near_ties(scores.score, best)):
+        if is_current(request) and (ties := near_ties(scores.score, best)):
             now = request.now or datetime.now(timezone.utc)
             best, scores, strengths = await self._decided(scope, candidates, scores, best, ties, now)
         return Ranked(
@@ -304,7 +278,7 @@ class Searcher:
         rows = {candidates.ids[row]: row for pair in pairs for row in pair}
         known_at = request.known_at
         notes = await (self._store.notes(scope, list(rows)) if known_at is None
-                       else self._known_then(scope, list(rows), known_at))  # fmt: skip
+                       else known_then(self._store, scope, list(rows), known_at))  # fmt: skip
         ids = [(candidates.ids[first], candidates.ids[second]) for first, second in pairs]
         votes = await votes_on(self._store, scope, ids, notes)
         confidences = {rows[id]: confidence for id, confidence in votes.confidences.items()}
@@ -323,7 +297,7 @@ class Searcher:
                     page = await self._archived_then(scope, page, request.known_at)
                 await archive.add([note for note in page if is_requested(note, request)])
             return archive.joined(candidates)
-        if not request.recalls or not _is_current(request):
+        if not request.recalls or not is_current(request):
             return candidates
         named = await self.decayed.named(scope, question, candidates)
         if not named:
@@ -335,7 +309,7 @@ class Searcher:
 
     async def _archived_then(self, scope: Scope, page: Sequence[Note], known_at: datetime) -> list[Note]:
         """Those notes that were archived at ``known_at``, in their state at that time."""
-        then = await self._known_then(scope, [note.id for note in page], known_at)
+        then = await known_then(self._store, scope, [note.id for note in page], known_at)
         return [
             then[note.id].model_copy(update={"valid_to": note.valid_to})  # derived, so not in the state
             for note in page
@@ -362,12 +336,12 @@ class Searcher:
         if not silent(ranked.rows[: max(request.k, reads)]):
             return ranked, notes, []
         every = [int(row) for row in np.flatnonzero(possible)]
-        (more,) = await self._notes(scope, [request], [ranked._replace(rows=every)])
+        (more,) = await notes_of(self._store, scope, [request], [ranked._replace(rows=every)])
         notes = {**notes, **more}
         late = silent(every)
         again = await self._ranked_without(scope, request, ranked, late, scorer, reads)
-        (found,) = await self._notes(scope, [request], [again])
-        return _reordered(request, again, found, scorer, reads), {**notes, **found}, late
+        (found,) = await notes_of(self._store, scope, [request], [again])
+        return reordered(request, again, found, scorer, reads), {**notes, **found}, late
 
     async def _screened(
         self,
@@ -394,15 +368,15 @@ class Searcher:
         if not any(is_excluded(row) or is_late(row) for row in shown):
             return ranked, notes, None
         pool = [int(row) for row in np.flatnonzero(ranked.candidates.pool)]
-        (notes,) = await self._notes(scope, [request], [ranked._replace(rows=pool)])
+        (notes,) = await notes_of(self._store, scope, [request], [ranked._replace(rows=pool)])
         excluded, late = list(filter(is_excluded, pool)), list(filter(is_late, pool))
         without = ranked
         if excluded:
             ranked = await self._ranked_without(scope, request, ranked, excluded, scorer, reads)
-            ranked = without = _reordered(request, ranked, notes, scorer, reads)
+            ranked = without = reordered(request, ranked, notes, scorer, reads)
         if late:
             without = await self._ranked_without(scope, request, ranked, late, scorer, reads)
-            without = _reordered(request, without, notes, scorer, reads)
+            without = reordered(request, without, notes, scorer, reads)
         full = [row for row in without.rows if is_trusted(notes[ids[row]])]
         if not late or not fits_any(ranked.question, ranked.candidates, full, without.scores.score):
             return ranked, notes, None
@@ -418,7 +392,7 @@ class Searcher:
         scorer: Scorer,
         reads: int,
     ) -> Ranked:
-        """The ranking as if these rows were no candidates, before :func:`_reordered`."""
+        """The ranking as if these rows were no candidates, before :func:`reordered`."""
         pool = ranked.candidates.pool.copy()
         pool[rows] = False
         candidates = replace(ranked.candidates, pool=pool)
@@ -452,59 +426,7 @@ class Searcher:
             order[start : start + len(run)] = moved
         return order, replace(scores, score=score), strengths
 
-    async def _notes(
-        self, scope: Scope, requests: Sequence[SearchRequest], ranked: Sequence[Ranked]
-    ) -> list[Mapping[str, Note]]:
-        """Notes of each request's hits at its ``as_of`` and ``known_at``. Current notes are read in one batch."""
-        pairs = list(zip(requests, ranked, strict=True))
-        ids = dict.fromkeys(id for request, ranking in pairs if _is_current(request) for id in _ids(ranking))
-        notes = await self._store.notes(scope, list(ids)) if ids else {}
-        return [
-            notes if _is_current(request) else await self._notes_then(scope, request, ranking)
-            for request, ranking in pairs
-        ]
-
-    async def _notes_then(self, scope: Scope, request: SearchRequest, ranked: Ranked) -> dict[str, Note]:
-        """Notes in the state known at ``known_at``, with ``valid_to`` as of ``as_of``."""
-        states = await self._known_then(scope, _ids(ranked), request.known_at)
-        ends = dict(zip(_ids(ranked), ranked.candidates.valid_to[ranked.rows].tolist(), strict=True))
-        return {
-            id: note.model_copy(update={"valid_to": None if ends[id] >= TIME_MAX else from_micros(ends[id])})
-            for id, note in states.items()
-        }
-
-    async def _known_then(self, scope: Scope, ids: Sequence[str], known_at: datetime | None) -> dict[str, Note]:
-        """Notes in the state known at ``known_at`` (None: now), without deleted ones."""
-        upto = None if known_at is None else to_micros(known_at)
-        histories = await self._store.histories(scope, ids)
-        return {id: fold(history.base, history.revisions, upto)[0] for id, history in histories.items()}
-
-    def _hits(self, found: _Found) -> list[Hit]:
-        """The hits, without notes deleted since the ranking."""
-        request, ranked, notes = found
-        candidates, scores, scorer = ranked.candidates, ranked.scores, ranked.scorer
-        today = ranked.question.valid_at
-        rows = [row for row in ranked.rows if candidates.ids[row] in notes][: request.k]
-        hits = [
-            Hit(
-                note=doubted(notes[candidates.ids[row]], ranked.confidences.get(row)),
-                score=float(scores.score[row]),
-                why=explain(
-                    row, candidates, scores, scorer, today, ranked.strengths.get(row),
-                    trust=trust(notes[candidates.ids[row]]), disputed=ranked.witnesses.get(row),
-                    updated_by=ranked.updated[row][-1] if row in ranked.updated else None, full=request.explain,
-                ),
-                passage=select_passage(notes[candidates.ids[row]].content, ranked.question),
-                **turns_of(row, candidates)._asdict(),
-            )
-            for row in rows
-        ]  # fmt: skip
-        if request.explain:
-            for name, values in ranked.extra_features.items():
-                hits = [_with_feature(hit, name, values.get(row)) for row, hit in zip(rows, hits, strict=True)]
-        return hits
-
-    def _recorded(self, scope: Scope, request: SearchRequest, pairs: Sequence[tuple[Hit, _Found]]) -> list[Hit]:
+    def _recorded(self, scope: Scope, request: SearchRequest, pairs: Sequence[tuple[Hit, Found]]) -> list[Hit]:
         """The hits, logged on request. Restores the decayed notes among them."""
         hits = [hit for hit, _ in pairs]
         recalled = [hit for hit in hits if hit.note.faded and Seed.ARCHIVE.name.lower() in hit.why.seeds]
@@ -520,61 +442,6 @@ class Searcher:
         notes = [FoundNote(hit.note.id, hit.note.version, hit.score) for hit in hits]
         self.log.add(PendingSearch(scope, search, request.text, now, ranked.scorer, notes, features, names))
         return hits
-
-    async def _with_late_turns(self, scope: Scope, request: SearchRequest, hits: list[Hit]) -> list[Hit]:
-        """The hits, also with the questions that are too many parts before the hit to be candidates."""
-        if not _is_current(request):
-            return hits
-        return [
-            hit.model_copy(update={"answers": await question_before(self._store, scope, hit.note)})
-            if hit.answers is None and is_late_part(hit.note) and not hit.note.archived
-            else hit
-            for hit in hits
-        ]
-
-    async def _with_changes(self, scope: Scope, hits: list[Hit]) -> list[Hit]:
-        """The hits; those with a replaced part name the change."""
-        updated = sorted(hit.note.id for hit in hits if hit.why.updated_by)
-        if not updated:
-            return hits
-        links = await self._store.links(scope, updated)
-        reasons = {(link.target, link.source): link.reason for link in links if link.type is LinkType.UPDATES}
-        changes = {hit.note.id: reasons.get((hit.note.id, hit.why.updated_by or "")) for hit in hits}
-        return [
-            _with_why(hit, time=f"{hit.why.time}: {change.removeprefix(REASON)}")
-            if (change := changes[hit.note.id])
-            else hit
-            for hit in hits
-        ]
-
-    async def _with_behind(self, scope: Scope, request: SearchRequest, hits: list[Hit]) -> list[Hit]:
-        """The hits, with the number of newer notes that topics and summaries of sessions lack."""
-        if not _is_current(request):
-            return hits
-        numbers = await behind(self._store, scope, [hit.note for hit in hits])
-        return [_with_why(hit, behind=numbers.get(hit.note.id)) for hit in hits]
-
-    async def questions(self, scope: Scope, hits: Sequence[Hit], known_at: datetime | None) -> dict[str, Note]:
-        """Return the notes that the hits answer, by id, as of ``known_at`` (None: now), without archived ones."""
-        ids = sorted({hit.answers for hit in hits if hit.answers is not None})
-        if not ids:
-            return {}
-        current = await self._store.notes(scope, ids)
-        now = present_micros()
-        ids = [id for id in ids if id in current and not (current[id].archived or expired(current[id], now))]
-        notes = current if known_at is None else await self._known_then(scope, ids, known_at)
-        return {id: notes[id] for id in ids if id in notes}
-
-    async def _with_titles(self, scope: Scope, hits: list[Hit]) -> list[Hit]:
-        """The hits, with titles or captions in place of note ids on their paths."""
-        ids = {step.note for hit in hits for step in hit.why.path if step.note}
-        notes = await self._store.notes(scope, sorted(ids))
-        names = {id: note.title or note.caption or id for id, note in notes.items()}
-
-        def named(step: Step) -> Step:
-            return step.model_copy(update={"name": names.get(step.note or "", step.name)})
-
-        return [_with_why(hit, path=tuple(map(named, hit.why.path))) for hit in hits]
 
     async def embed(self, texts: Sequence[str]) -> dict[str, Floats]:
         """The vector of each question, (dim,). Raises ``InvalidQuestion`` for an empty one."""
@@ -606,61 +473,3 @@ def _parsed(searches: Sequence[tuple[_Search, int]], vectors: Mapping[str, Float
             question = parse_question(request.text, vector=row, today=latest, valid_at=valid_at)
         questions.append(question)
     return questions
-
-
-def _depth(question: Question, scorer: Scorer, updated: Mapping[int, Sequence[int]]) -> int:
-    """Notes to examine; 0 unless the question asks for a fact or a current state, or notes are partly replaced."""
-    announced = ANNOUNCED_DEPTH if _most_reordered(scorer) and asks_about_now(question.text) else 0
-    return _answer_depth(question, scorer) or announced or (UPDATED_DEPTH if updated else 0)
-
-
-def _answer_depth(question: Question, scorer: Scorer) -> int:
-    """Notes to examine for answers; 0 unless the question asks for a fact or a current state."""
-    is_asked = asked_fact(question.text, bool(question.times)) or parse_state_question(question.text)
-    return _most_reordered(scorer) if is_asked else 0
-
-
-def _most_reordered(scorer: Scorer) -> int:
-    """Best notes of a scorer that are reordered by what they state."""
-    return scorer.answer_depth if isinstance(scorer, AnsweringScorer) else 0
-
-
-def _reordered(
-    request: SearchRequest, ranked: Ranked, notes: Mapping[str, Note], scorer: Scorer, reads: int
-) -> Ranked:
-    """The ranking in the order of :func:`reorder_by_answer`, cut to the hits and the notes that rerankers read."""
-    most = _depth(ranked.question, scorer, ranked.updated)
-    if not most:
-        return ranked
-    question, candidates, scores = ranked.question, ranked.candidates, ranked.scores
-    outvoted = {row for row, confidence in ranked.confidences.items() if is_outvoted(confidence)}
-    rows, score, answer_scores = reorder_by_answer(
-        question, candidates, scores.score, ranked.rows, notes, most, outvoted, ranked.updated
-    )
-    if _most_reordered(scorer) and question.valid_at is not None:
-        found = [notes[candidates.ids[row]] for row in rows]
-        order = [rows[place] for place in announced_first(question.text, found, question.valid_at)]
-        if order != rows:
-            rows, score = order, in_order(score, order)
-            answer_scores = answer_scores | {rows[0]: 1.0}
-    least = request.min_score or 0.0
-    rows = [row for row in rows[: max(request.k, reads)] if score[row] >= least]
-    return ranked._replace(rows=rows, scores=replace(scores, score=score), extra_features={"statement": answer_scores})
-
-
-def _with_feature(hit: Hit, name: str, value: float | None) -> Hit:
-    if value is None:
-        return hit
-    return _with_why(hit, features=hit.why.features | {name: round(value, 4)})
-
-
-def _with_why(hit: Hit, **fields: object) -> Hit:
-    return hit.model_copy(update={"why": hit.why.model_copy(update=fields)})
-
-
-def _is_current(request: SearchRequest) -> bool:
-    return request.as_of is None and request.known_at is None
-
-
-def _ids(ranked: Ranked) -> list[str]:
-    return [ranked.candidates.ids[row] for row in ranked.rows]
