@@ -19,6 +19,7 @@ import typer
 from tests.integration.command import Zettel
 from zettel.cli.app import COMMANDS, app
 from zettel.cli.common import move_common_options_first
+from zettel.cli.search import EMPTY_CORE
 
 pytestmark = pytest.mark.integration
 
@@ -295,6 +296,22 @@ class TestAsking:
         zettel("import", chat)
         assert "Oslo" in zettel("context", "Where did Ann move?", "--max-tokens", "200").out
 
+    def test_core_prints_pinned_notes_and_the_profile(self, zettel: Zettel) -> None:
+        pinned = zettel("add", "The code of the gate is 4711.", "--speaker", "Ben").out.strip()
+        for text in ("I live in Porto.", "Please always answer in metric units.", "Just quit the gym!"):
+            zettel("add", text, "--speaker", "Mira")
+        empty = zettel("core")
+        assert (empty.status, empty.out) == (0, "")
+        assert empty.err == f"zettel: {EMPTY_CORE}\n"
+        assert zettel("core", "--json").json() == {"core": ""}
+        assert zettel("edit", pinned, "--pin").status == 0
+        assert zettel("evolve").status == 0
+        text = zettel("core").out
+        assert text.index("The code of the gate") < text.index("metric units") < text.index("I live in Porto.")
+        assert zettel("core", "--json").json() == {"core": text.rstrip("\n")}
+        short = zettel("core", "--max-tokens", "20").out
+        assert "The code of the gate" in short
+        assert "Porto" not in short
 
     def test_a_context_leaves_out_outdated_notes_as_in_python(self, zettel: Zettel) -> None:
         old = zettel("add", "The boat lies in Oslo.", "--speaker", "Ann").out.strip()
@@ -444,7 +461,7 @@ class TestNotes:
         assert zettel("delete", "--scope", "--yes", "--user", "ann").status == 1
 
     @pytest.mark.parametrize(
-        "command", [("search", "snow"), ("context", "snow"), ("session", "s"), ("list",), ("export",)]
+        "command", [("search", "snow"), ("context", "snow"), ("core",), ("session", "s"), ("list",), ("export",)]
     )
     def test_a_scope_without_notes_is_named(self, zettel: Zettel, command: tuple[str, ...]) -> None:
         zettel("add", "Snow fell.", "--user", "ann")
@@ -455,7 +472,12 @@ class TestNotes:
     def test_a_context_without_hits_is_no_blank_line(self, zettel: Zettel) -> None:
         zettel("add", "Snow fell.")
         result = zettel("context", "snow", "--speaker", "Nobody")
-        assert (result.status, result.out, result.err) == (0, "", "zettel: no notes match\n")
+        none = "zettel: no notes match: no note has the speaker 'Nobody'\n"
+        assert (result.status, result.out, result.err) == (0, "", none)
+        zettel("add", "It rained.", "--speaker", "Ann")
+        for command in (("search", "rain"), ("context", "rain"), ("list",)):
+            assert zettel(*command, "--speaker", "ann").err == none.replace("Nobody'", "ann'; speakers are Ann")
+        assert zettel("list", "--speaker", "Ann", "--since", "2200-01-01").err == "zettel: no notes match\n"
         assert zettel("context", "snow", "--speaker", "Nobody", "--json").json() == {"context": ""}
 
     def test_delete_normalises_the_path_of_a_source(self, zettel: Zettel, chat: str) -> None:

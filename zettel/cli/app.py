@@ -121,6 +121,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": import_export.import_,
     "search": search.search,
     "context": search.context,
+    "core": search.core,
     "session": search.session,
     "query": query.query,
     "list": query.list_,

@@ -40,6 +40,9 @@ UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 LONGEST_DAYS = 36_500
 """Longest period, so that dates do not overflow."""
 
+NO_MATCH = "no notes match"
+SPEAKERS_SHOWN = 10
+
 MAX_SCOPES_TRIED = 1_000
 """Scopes in which a command looks for an id that is not in its own; one takes about a millisecond."""
 
@@ -92,6 +95,15 @@ class Common:
         """Return a message about an empty answer: that the scope has no notes, or else the given one."""
         has_notes = any(memory.list(archived=archived, limit=1).notes for archived in (False, True))
         return f"zettel: {otherwise}" if has_notes else self.no_notes()
+
+    def why_none_match(self, memory: Memory, speaker: str | None) -> str:
+        """Return a message about filters without a match; a speaker without notes may be mistyped."""
+        if speaker is None or memory.list(speaker=speaker, limit=1).notes:
+            return self.why_empty(memory, NO_MATCH)
+        groups = memory.query(group_by="speaker", limit=SPEAKERS_SHOWN).groups
+        names = [str(group.key["speaker"]) for group in groups if group.key["speaker"]]
+        known = f"; speakers are {', '.join(names)}" if names else ""
+        return self.why_empty(memory, f"{NO_MATCH}: no note has the speaker {speaker!r}{known}")
 
     def no_notes(self) -> str:
         """Return the message about a scope without notes, whose name may be mistyped."""

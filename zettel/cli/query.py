@@ -98,7 +98,7 @@ def list_(
             filter=conditions(meta, filter), since=since, until=until, archived=archived,
             order="arrival" if oldest else "-arrival", limit=limit,
         )  # fmt: skip
-        empty = "" if result.notes or options.json else options.why_empty(memory, "no notes match")
+        empty = "" if result.notes or options.json else options.why_none_match(memory, speaker)
     if options.json:
         print_json(result.notes)
     elif not result.notes:

@@ -1,4 +1,4 @@
-"""The commands search, context, session and feedback."""
+"""The commands search, context, core, session and feedback."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from .filter_options import (
 if TYPE_CHECKING:
     from zettel.model import Role
 
+EMPTY_CORE = "nothing is pinned, and no profile is derived: run `zettel evolve`, or pin a note with `edit ID --pin`"
 _SCORER_HELP = "Scorer: fusion, decoder, cross-encoder, llm (the model of --llm), or an installed one."
 
 Question: TypeAlias = Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")]
@@ -82,7 +83,7 @@ def search(
             filter=conditions(meta, filter), min_score=min_score, min_trust=min_trust, current_only=current,
             archived=archived, quarantined=quarantined, scorer=scorer, explain=explain,
         )  # fmt: skip
-        empty = "" if hits or options.json else options.why_empty(memory, "no notes match")
+        empty = "" if hits or options.json else options.why_none_match(memory, speaker)
     if options.json:
         print_json(hits)
     elif not hits:
@@ -93,6 +94,33 @@ def search(
         show_hits(console(), hits, explained=k if explain else 0)
         for used_scorer in {hit.why.scorer for hit in hits if "(not " in hit.why.scorer}:
             notify(f"zettel: ranked by {used_scorer}")
+
+
+def core(
+    ctx: typer.Context,
+    max_tokens: int = typer.Option(400, "--max-tokens", help="Largest size of the text in tokens."),
+    task: str | None = typer.Option(None, "--task", metavar="TEXT", help="Also lessons for situations like this one."),
+) -> None:
+    """Print the core memory, for every prompt: pinned notes, the profile of the speakers, and proven lessons.
+
+    `edit --pin` pins a note. `evolve` derives the profile and the lessons.
+
+    \b
+    Examples:
+      zettel core
+      zettel core --user ann --max-tokens 200
+      zettel core --task "The user reports a failed payment."
+    """
+    from zettel.integrations.core_memory import core as core_text
+
+    options = common(ctx)
+    with options.memory() as memory:
+        text = core_text(memory, max_tokens, task=task)
+        empty = "" if text or options.json else options.why_empty(memory, EMPTY_CORE)
+    if options.json:
+        print_json({"core": text})
+    else:
+        notify(empty) if empty else echo(text)
 
 
 def context(
@@ -149,7 +177,7 @@ def context(
         else:
             gathered = memory.answer_context(question, rounds, **arguments)
             text = gathered.text
-        empty = "" if text or options.json else options.why_empty(memory, "no notes match")
+        empty = "" if text or options.json else options.why_none_match(memory, speaker)
     if options.json:
         print_json({"context": text} if gathered is None else gathered)
         return
