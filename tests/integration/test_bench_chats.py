@@ -164,3 +164,25 @@ def test_each_of_two_chats_is_also_asked_questions_of_the_other(
     asked = dict(zip(result["columns"], result["rows"][-1], strict=True))
     assert asked["all @1"] == 2, "questions of the other chat are not counted"
     assert [note for note in result["notes"] if "AUROC of 1.000; its median is" in note]
+
+
+def test_todays_message_is_compared_with_the_former_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    moved = {"id": "4", "role": "user", "content": "The sloop is in Arendal now.", "session": 3, "when": "2024-06-01"}
+    chat, question = tmp_path / "boat.json", SMALL["questions"][0]["question"]  # type: ignore[index]
+    chat.write_text(json.dumps({**SMALL, "messages": [*SMALL["messages"], moved]}), encoding="utf-8")
+    changed = tmp_path / "changed.jsonl"
+    fact = {"chat": "boat", "question": question, "now": ["4"], "before": ["1"]}
+    outcomes = {}
+    for name, line in (("right", fact), ("swapped", fact | {"now": ["1"], "before": ["4"]})):
+        changed.write_text(json.dumps(line) + "\n", encoding="utf-8")
+        options = ["--changed", str(changed), "--beside", "bm25", "--json", "-"]
+        assert run(["bench", "beam", str(chat), *options]) == 0
+        result = json.loads(capsys.readouterr().out)
+        (outcomes[name],) = [note for note in result["notes"] if note.startswith("Today's message ranks")]
+        assert result["data"] == described(chat, changed)
+    for counted in outcomes.values():
+        assert "BM25" in counted or "bm25" in counted
+    assert sorted(int(counted.partition("zettel ")[2][0]) for counted in outcomes.values()) == [0, 1]
+    changed.write_text(json.dumps(fact | {"now": 4}) + "\n", encoding="utf-8")
+    assert run(["bench", "beam", str(chat), "--changed", str(changed)]) == 1
+    assert "changed.jsonl:1: now: " in capsys.readouterr().err

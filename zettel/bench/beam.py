@@ -8,7 +8,8 @@ Paper: Tavakoli et al. 2025, "Beyond a Million Tokens: Benchmarking and Enhancin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -53,28 +54,31 @@ async def run(
     ablate: bool = False,
     baselines: Sequence[str] = ALL,
     scorers: Sequence[str] = (),
+    changed: Path | None = None,
 ) -> Result:
     """Measure recall@k of zettel and ``baselines`` for each of ``ks``, in all and per kind of question.
 
     ``names`` selects chats, empty for all. ``ablate`` adds a row without each part of the scorer, ``scorers`` a row for
     each name. AUROC compares the first hit's score on questions with and without an answer. Each of several chats is
-    also asked some questions of the next one. Raises ``InvalidInput`` for an unknown chat, and the errors of
-    ``chats.read`` and ``load_scorer``.
+    also asked some questions of the next one. ``changed`` is a file of changed facts (``chats.read_changed``): for
+    their questions, today's message should rank before the former one. Raises ``InvalidInput`` for an unknown chat, and
+    the errors of ``chats.read``, ``chats.read_changed`` and ``load_scorer``.
     """
     collections = _with_foreign_questions(select(chats.read(path), names))
     model, scorer = load_embedder(embedder), scorer_without(without)
     simple = load_baselines(baselines, model)
     rankers = load_scorers(scorers)
+    facts = chats.read_changed(changed) if changed else {}
     outcome = await evaluate(
         collections, max(ks), scorer, model, progress, baselines=simple.systems,
         scorers=rankers | (ablations() if ablate else {}),
     )  # fmt: skip
+    notes = _changed_notes(outcome, collections, facts)
     outcome = _by_place(outcome, collections)
     asked = outcome.results[OURS]
     kinds = sorted({result.group for result in asked if result.needed})
     groups: list[tuple[str, str | None]] = [("all", None), *((kind, kind) for kind in kinds)]
     measures = {f"{name} @{k}": _recall(kind, k) for name, kind in groups for k in ks}
-    notes = []
     if set(kinds).intersection(ORDER_KINDS):
         measures[f"tau @{max(ks)}"] = _order(max(ks))
         notes.append(
@@ -89,7 +93,7 @@ async def run(
     messages = sum(len(collection.events) for collection in collections)
     return Result(
         bench="beam",
-        data=data_files(chats.files(path)),
+        data=data_files([*chats.files(path), *([changed] if changed else [])]),
         ran_on={"chats": ", ".join(collection.name for collection in collections), "messages": messages},
         settings=run_settings(scorer, without, model, ks),
         columns=["recall", *columns],
@@ -137,6 +141,30 @@ def _foreign_notes(asked: Sequence[QuestionResult]) -> list[str]:
         f"them with an AUROC of {area:.3f}; its median is {median(foreign):.2f} for them, and {median(own):.2f} for "
         "questions with an answer."
     ]
+
+
+def _changed_notes(
+    outcome: Outcome, collections: Sequence[Collection], facts: Mapping[tuple[str, str], chats.ChangedFact]
+) -> list[str]:
+    """Say for how many questions about a changed fact each system ranks today's message before the former one."""
+    if not facts:
+        return []
+    questions = [(collection.name, question.text) for collection in collections for question in collection.questions]
+    counts = []
+    for system, results in outcome.results.items():
+        pairs = [(facts[key], result) for key, result in zip(questions, results, strict=True) if key in facts]
+        right = sum(
+            _place(result, fact.now, fact.before) < _place(result, fact.before, fact.now) for fact, result in pairs
+        )
+        counts.append(f"{system} {right} of {len(pairs)}")
+    return [f"Today's message ranks before the former one for questions about a changed fact: {', '.join(counts)}."]
+
+
+def _place(result: QuestionResult, needed: frozenset[str], other: frozenset[str]) -> float:
+    """Return the rank of the first hit of a needed message; infinity without one."""
+    return next(
+        (place for place, hit in enumerate(result.hits) if set(hit) & needed and not set(hit) & other), math.inf
+    )
 
 
 def _by_place(outcome: Outcome, collections: Sequence[Collection]) -> Outcome:

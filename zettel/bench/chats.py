@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from zettel.errors import BadRecord, InvalidInput, ZettelError
 from zettel.model import Event
@@ -56,6 +56,31 @@ def files(*paths: Path) -> list[Path]:
         found += [folder / name for folder in _beam_folders(path) for name in (BEAM_CHAT, BEAM_QUESTIONS)]
         found += _own_files(path)
     return found
+
+
+class ChangedFact(BaseModel):
+    """The messages that state today's value of a fact, and those that state the one before."""
+
+    model_config = ConfigDict(frozen=True)
+
+    chat: str
+    question: str
+    now: frozenset[str]
+    before: frozenset[str]
+
+
+def read_changed(path: Path) -> dict[tuple[str, str], ChangedFact]:
+    """Read changed facts by chat and question. Raises ``InvalidInput`` for a missing file, ``BadRecord``."""
+    changed = {}
+    for number, line in enumerate(_content(path).decode().splitlines(), 1):
+        try:
+            fact = ChangedFact.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the line"
+            raise BadRecord(f"{path}:{number}: {where}: {first['msg']}") from None
+        changed[fact.chat, fact.question] = fact
+    return changed
 
 
 def is_chat(value: Any) -> bool:

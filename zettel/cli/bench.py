@@ -133,6 +133,9 @@ def beam(
     ablate: Ablate = False,
     scorer: Scorers = None,
     beside: Beside = None,
+    changed: Path | None = typer.Option(
+        None, "--changed", metavar="FILE", help="Changed facts with the messages of today's and the former value."
+    ),
     plot: Plot = None,
     json: JsonFile = None,
 ) -> None:
@@ -152,7 +155,9 @@ def beam(
     require_complete_scorer(without, ablate, scorer)
     from zettel.bench import beam as bench
 
-    run = partial(bench.run, ablate=ablate, baselines=baseline_names(beside), scorers=scorer or ())
+    if changed is not None:
+        require_readable(changed, None)
+    run = partial(bench.run, ablate=ablate, baselines=baseline_names(beside), scorers=scorer or (), changed=changed)
     chosen, ks = tuple(chat or ()), sorted(set(k))
     measure(lambda progress: run(path, progress, chosen, ks, separated(without), options.embedder), options, json, plot)
 
