@@ -52,3 +52,15 @@ def test_damaged_files_are_named(zettel: Zettel, tmp_path: Path) -> None:
         refused = zettel("bench", "pairs", name)
         assert refused.status in (1, 2)
         assert message in refused.err
+
+
+def test_a_result_is_written_although_nobody_reads_the_table(
+    zettel: Zettel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_: object) -> None:
+        raise BrokenPipeError
+
+    (tmp_path / "own.jsonl").write_text(json.dumps(PAIRS[0]) + "\n")
+    monkeypatch.setattr("zettel.cli.benchmark_output._print_table", closed)
+    zettel("bench", "pairs", "own.jsonl", "--json", "result.json")
+    assert json.loads((tmp_path / "result.json").read_text())["rows"] == [["own", 1, 1, 1, 1.0, 0, 1.0]]

@@ -76,10 +76,13 @@ def measure(
 
 
 def print_result(result: Result, options: Common, json: str | None = None, plot: Path | None = None) -> None:
-    """Print a result, write it to the file ``json``, and plot it into the folder ``plot``.
+    """Write a result to the file ``json``, plot it into the folder ``plot``, and print it.
 
-    With the common option ``--json``, and if ``json`` is ``-``, only JSON is printed.
+    It is written first, because the reader of the output may stop early (``| head``). With the common option
+    ``--json``, and if ``json`` is ``-``, only JSON is printed.
     """
+    if json is not None and json != "-":
+        result.write(Path(json))
     if plot is not None:
         from zettel.bench.plots import draw
 
@@ -90,7 +93,6 @@ def print_result(result: Result, options: Common, json: str | None = None, plot:
         return
     _print_table(result)
     if json is not None:
-        result.write(Path(json))
         notify(f"zettel: written to {json}")
 
 
