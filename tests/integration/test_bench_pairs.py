@@ -54,13 +54,13 @@ def test_damaged_files_are_named(zettel: Zettel, tmp_path: Path) -> None:
         assert message in refused.err
 
 
-def test_a_result_is_written_although_nobody_reads_the_table(
+def test_a_result_is_written_before_the_table(
     zettel: Zettel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def closed(_: object) -> None:
-        raise BrokenPipeError
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
 
     (tmp_path / "own.jsonl").write_text(json.dumps(PAIRS[0]) + "\n")
-    monkeypatch.setattr("zettel.cli.benchmark_output._print_table", closed)
-    zettel("bench", "pairs", "own.jsonl", "--json", "result.json")
+    monkeypatch.setattr("zettel.cli.benchmark_output._print_table", interrupted)
+    assert zettel("bench", "pairs", "own.jsonl", "--json", "result.json").status == 130
     assert json.loads((tmp_path / "result.json").read_text())["rows"] == [["own", 1, 1, 1, 1.0, 0, 1.0]]
