@@ -88,6 +88,23 @@ def test_a_fact_is_deleted_with_its_source(memory: Memory) -> None:
         memory.add_fact("Ann", "home", "Porto", sources=["n_0123456789abcdef0123"])
 
 
+def test_the_current_fact_survives_the_delete_of_a_former_one(memory: Memory) -> None:
+    memory.add("We live in Porto.", speaker="Ann", id="turn-7")
+    memory.add("We have moved to Braga.", speaker="Ann", id="turn-9")
+    old = memory.add_fact("Ann", "home", "Porto", valid_from="2023-02-01", sources=["turn-7"])
+    new = memory.add_fact("Ann", "home", "Braga", valid_from="2024-07-01", sources=["turn-9"])
+    bare = memory.add_fact("Ann", "home", "Oslo", valid_from="2025-07-01", valid_to="2030-01-01")
+    memory.delete("turn-7")
+    with pytest.raises(NotFound):
+        memory.get(old)
+    assert (note_of(memory, new).kind, note_of(memory, bare).kind) == (Kind.SEMANTIC, Kind.SEMANTIC)
+    memory.delete(new)
+    last = note_of(memory, bare)
+    assert (last.kind, last.valid_to and last.valid_to.year) == (Kind.SEMANTIC, 2030)
+    assert types(memory, bare) == []
+    assert memory.check() == []
+
+
 @pytest.mark.here
 def test_a_fact_of_less_trust_only_contradicts(memory: Memory) -> None:
     old = memory.add_fact("Ann", "home", "Porto", valid_from="2023-02-01")

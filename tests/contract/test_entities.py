@@ -80,6 +80,8 @@ def test_an_entity_has_facts_a_timeline_and_neighbours_under_all_names(memory: M
     fact = memory.add_fact("Ann Berg", "car", "Corsa")
     assert ("car", "Corsa", True) in facts_of(memory.entity("Ann"))
     assert memory.entity("Ann").facts[-1].note == fact
+    memory.update(fact, valid_to="2199-01-01")
+    assert ("car", "Corsa", True) in facts_of(memory.entity("Ann")), "it is still true"
     first = memory.add_fact("Ann Berg", "car", "Astra", valid_from="1999-01-01")
     assert memory.entity("Ann").facts[0].note == first
 

@@ -305,7 +305,11 @@ def test_a_context_marks_plans_whose_day_is_past(memory: Memory) -> None:
     memory.add("My flight to Rome is on 3 May.", role="user", occurred_at="2024-04-20T10:00Z")
     memory.flush()
     assert "(past)" not in memory.context("When is my flight?", now="2024-05-03T08:00Z")
-    assert "My flight to Rome is on 3 May. (past)" in memory.context("When is my flight?", now="2024-05-04T08:00Z")
+    for past in (
+        memory.context("When is my flight?", now="2024-05-04T08:00Z"),
+        memory.answer_context("When is my flight?", now="2024-05-04T08:00Z").text,
+    ):
+        assert "My flight to Rome is on 3 May. (past)" in past
 
 
 @pytest.mark.parametrize("content", ["Swimming is on Thursday now.", "Bin day is Tuesday."])

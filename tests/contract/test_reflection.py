@@ -87,7 +87,8 @@ def test_related_notes_get_an_insight(memory: Memory) -> None:
     assert {read.note for read in revision.inputs} == set(ids)
     hits = memory.search("the heat of the kiln", k=10)
     assert insight.id not in {hit.note.id for hit in hits}  # it repeats the notes
-    assert memory.search("the heat of the kiln", kinds=["insight"])[0].note.id == insight.id
+    for choice in ({"kinds": ["insight"]}, {"filter": {"kind": "insight"}}, {"filter": {"tags": "theme"}}):
+        assert memory.search("the heat of the kiln", **choice)[0].note.id == insight.id
     assert memory.check() == []
 
 
@@ -688,3 +689,14 @@ def test_a_refused_insight_does_not_block_the_others(
             memory.evolve()
         (insight,) = themes(memory)
         assert insight.content == f"In short: 2024-03-01 Ann: {quoted}"
+
+
+def test_a_statement_with_an_end_is_in_the_profile_until_then(memory: Memory) -> None:
+    memory.add("I live in Oslo until 20 May 2099.", speaker="Ann", occurred_at="2024-01-05")
+    memory.add("I'm vegan until 20 May 2024.", speaker="Ann", occurred_at="2024-01-05")
+    memory.add("I love rye bread.", speaker="Ann", occurred_at="2024-06-05")
+    memory.flush()
+    memory.evolve()
+    (profile,) = memory.list(tags=["profile"]).notes
+    assert "I live in Oslo until 20 May 2099." in profile.content
+    assert "vegan" not in profile.content

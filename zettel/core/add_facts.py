@@ -1,11 +1,12 @@
 """Writes facts that a caller extracted: an event becomes a semantic note that supersedes the former value.
 
-The event is stored first, as by ``add``. The rest is one revision of its note, so ``revert`` undoes all of it.
+The event is stored first, as by ``add``. A revision of its note makes it a fact, and another one in the same
+transaction supersedes the former values. So a delete of a former value removes only the latter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -75,15 +76,19 @@ class FactWriter:
         later = [fact for fact in others if not _is_earlier(fact, note)]
         of_trust = note.model_copy(update=change)
 
-        async def revise(history: NoteHistory, clock: Clock) -> PutRevision:
-            links = [_link(of_trust, fact, clock) for fact in earlier] + [
+        async def revise(history: NoteHistory, clock: Clock) -> list[PutRevision]:
+            derived = tuple(
                 Link(source=note_id, target=source, type=LinkType.DERIVED_FROM, recorded_at=clock.recorded_at)
                 for source in known
-            ]
-            inputs = tuple(Input(each.id, each.version) for each in (*known.values(), *earlier))
-            return revised(history, clock, BY_HAND, change, links=tuple(links), inputs=inputs)
+            )
+            put = revised(history, clock, BY_HAND, change, links=derived, inputs=_inputs(known.values()))
+            if not earlier:
+                return [put]
+            links = tuple(_link(of_trust, fact, clock) for fact in earlier)
+            history = history.then(put.revision)
+            return [put, revised(history, clock, BY_HAND, {}, links=links, inputs=_inputs(earlier))]
 
-        fact = await self._editing.revise(scope, note_id, revise)
+        fact = await self._editing.revise_in_steps(scope, note_id, revise)
         successor = min(later, key=lambda other: (other.valid_from or fact.recorded_at, other.seq), default=None)
         if successor is not None and acting().trust >= trust(successor):
             await self._editing.revise(scope, successor.id, partial(_superseding, successor, fact))
@@ -93,6 +98,10 @@ async def _superseding(later: Note, fact: Note, history: NoteHistory, clock: Clo
     """Return the revision of a later fact by which it supersedes one that arrived after it."""
     links = (_link(later, fact, clock),)
     return revised(history, clock, BY_HAND, {}, links=links, inputs=(Input(fact.id, fact.version),))
+
+
+def _inputs(notes: Iterable[Note]) -> tuple[Input, ...]:
+    return tuple(Input(note.id, note.version) for note in notes)
 
 
 def _value(note: Note) -> str:

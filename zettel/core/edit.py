@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,10 +27,11 @@ from zettel.ports.operations import Op, PutRevision
 from zettel.text.instructions import FLAGGED_FACTOR, authored_flags, lowered, trust_of
 
 Revise = Callable[[NoteHistory, Clock], Awaitable[PutRevision]]
+ReviseInSteps = Callable[[NoteHistory, Clock], Awaitable[Sequence[PutRevision]]]
 
 
 class NoteEditor:
-    """Changes notes of a store, one revision at a time."""
+    """Changes notes of a store."""
 
     def __init__(
         self,
@@ -139,9 +140,20 @@ class NoteEditor:
         return [first, *(r.model_copy(update={"live": r.version in live}) for r in revisions)]
 
     async def revise(self, scope: Scope, note_id: str, revise: Revise, since: int | None = 1) -> Note:
-        """Add one revision to a note, with its follow-ups. Raises ``NotFound``, and what ``revise`` raises.
+        """Add one revision to a note, as :meth:`revise_in_steps` does."""
 
-        ``revise`` gets a history that is complete from version ``since`` on; with None its state is enough.
+        async def once(history: NoteHistory, clock: Clock) -> Sequence[PutRevision]:
+            return [await revise(history, clock)]
+
+        return await self.revise_in_steps(scope, note_id, once, since)
+
+    async def revise_in_steps(
+        self, scope: Scope, note_id: str, revise: ReviseInSteps, since: int | None = 1
+    ) -> Note:
+        """Add revisions to a note, each to the one before, with their follow-ups, in one transaction.
+
+        ``revise`` gets a history that is complete from version ``since`` on; with None its state is enough. Raises
+        ``NotFound``, and what ``revise`` raises.
         """
         done: list[Note] = []
 
@@ -151,12 +163,16 @@ class NoteEditor:
                 raise NotFound(scope, [note_id])
             if since is not None and since < histories[note_id].since:
                 histories = Rows(await self._store.histories(scope, [note_id]))
-            put = await revise(histories[note_id], clock)
-            done[:] = [put.note]
-            puts = [put, *await followers(self._store, scope, histories[note_id], put, clock)]
-            reworded = {note_id} if put.revision.change.keys() & {"content", "title"} else ()
+            history, steps = histories[note_id], await revise(histories[note_id], clock)
+            done[:] = [steps[-1].note]
+            puts: list[PutRevision] = []
+            for put in steps:
+                puts += [put, *await followers(self._store, scope, history, put, clock)]
+                history = history.then(put.revision)
+            is_reworded = any(put.revision.change.keys() & {"content", "title"} for put in steps)
+            reworded = {note_id} if is_reworded else ()
             follow = await reindexed(self._store, self._vectors, self._follow_ups, scope, puts, clock, reworded)
-            return [*puts, *follow, *expiry_jobs(scope, [put.note])]
+            return [*puts, *follow, *expiry_jobs(scope, done)]
 
         await self._commits.commit(scope, plan)
         return done[0]

@@ -330,6 +330,8 @@ def _is_over(statement: Statement, latest: datetime | None) -> bool:
     stated_at = statement.note.occurred_at
     if latest is None or stated_at is None:
         return False
+    if statement.note.valid_to is not None and statement.note.valid_to > latest:
+        return False
     if statement.facts and all(fact.temporary and fact.attribute in _PASSING for fact in statement.facts):
         return latest - stated_at > RECENT_SPAN
     if any(fact.attribute not in _ABOUT_OTHERS for fact in statement.facts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
 from itertools import chain
@@ -143,7 +143,7 @@ async def context(
 
     (hits,) = await search_many(memory, [question], scope=scope, **_packed(question, search))
     questions = await _questions(memory, hits, scope, search)
-    today = moment_of("now", search.get("now") or search.get("as_of")) or datetime.now(timezone.utc)
+    today = _today(search)
     if not profile or search.get("as_of") is not None or search.get("known_at") is not None:
         return pack(hits, max_tokens, questions=questions, omit_flagged=omit_flagged, today=today)
 
@@ -156,6 +156,11 @@ async def context(
     most = int(OPENING_SHARE * max_tokens)
     opening = shortened(profiles[0].content, lambda text: estimate_tokens(text) <= most) if profiles else ""
     return pack(others, max_tokens, opening, questions, omit_flagged=omit_flagged, today=today)
+
+
+def _today(search: Mapping[str, Any]) -> datetime:
+    """Return the time of a search, by which a text marks past plans."""
+    return moment_of("now", search.get("now") or search.get("as_of")) or datetime.now(timezone.utc)
 
 
 async def _questions(
@@ -200,7 +205,7 @@ async def answer_context(
         whole_number("rounds", rounds),
         find,
         None if engine.llm_client is None else partial(engine.llm_client.ask_about, scope),
-        partial(pack, max_tokens=max_tokens, questions=questions),
+        partial(pack, max_tokens=max_tokens, questions=questions, today=_today(search)),
         moment_of("now", search.get("now") or search.get("as_of")),
     )
 

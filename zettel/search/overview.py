@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 
 from zettel.model import Hit, Kind
 from zettel.model.tags import ENTITY, PROFILE, SESSION
+from zettel.ports.conditions import comparisons
 from zettel.ports.query import Candidates, SearchRequest
 from zettel.search.question_kind import asks_for_last_session, asks_for_overview, subject_of_overview
 
@@ -32,6 +33,8 @@ LEAST_RELEVANCE = 0.5
 """Lowest score of the best note of the first insight, relative to the best note of all."""
 
 _INSIGHT = tuple(Kind).index(Kind.INSIGHT)
+_CHOOSING = ("kind", "tags")
+"""Fields of a note by which a caller chooses insights, or not."""
 
 
 def is_abstract(request: SearchRequest) -> bool:
@@ -41,7 +44,9 @@ def is_abstract(request: SearchRequest) -> bool:
 
 def names_insights(request: SearchRequest) -> bool:
     """Return whether the caller decides by kinds or tags whether insights are hits."""
-    return bool(request.filter.kinds or request.filter.tags)
+    filter = request.filter
+    compared = () if filter.where is None else comparisons(filter.where)
+    return bool(filter.kinds or filter.tags) or any(each.of_note and each.name in _CHOOSING for each in compared)
 
 
 def notes_request(request: SearchRequest) -> SearchRequest:
