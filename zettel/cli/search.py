@@ -101,9 +101,9 @@ def core(
     max_tokens: int = typer.Option(400, "--max-tokens", help="Largest size of the text in tokens."),
     task: str | None = typer.Option(None, "--task", metavar="TEXT", help="Also lessons for situations like this one."),
 ) -> None:
-    """Print the core memory, for every prompt: pinned notes, the profile of the speakers, and proven lessons.
+    """Print the core memory: pinned notes, the profile, and lessons.
 
-    `edit --pin` pins a note. `evolve` derives the profile and the lessons.
+    It belongs in every prompt. `edit --pin` pins a note. `evolve` derives the profile and the lessons.
 
     \b
     Examples:
