@@ -51,6 +51,9 @@ def test_the_table_contains_cost_recall_and_add_latency(
     assert 0.33 < lean <= default <= 1
     assert 0 < rows["tokens"][2] < rows["tokens"][1]
     assert rows["- of answers"][0] is None
+    prices = rows["1,000 turns, openai/gpt-4o-mini"]
+    assert prices[0] is None
+    assert 0 < prices[2] < prices[1] < 10, "USD"
     assert 0 < rows["- of answers"][1] < rows["- of answers"][2] < 1, "lean sends less for as long an answer"
     assert all(value > 0 for name in ("add p50", "add p95") for value in rows[name][:2])
     assert rows["add p95 ÷ without"][0] == 1.0

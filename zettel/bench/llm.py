@@ -48,6 +48,11 @@ PACE = 1.0
 PERCENTILES = (50, 95)
 
 
+PRICED = ("openai/gpt-4o-mini", "gemini/gemini-2.5-flash-lite", "anthropic/claude-haiku-4-5")
+"""Models whose prices for these tokens are shown."""
+PRICED_TURNS = 1_000
+
+
 class Run(NamedTuple):
     """Recall and cost of one import: calls and tokens per turn, the answers' share of the tokens, and the share of
     notes with the model's fields."""
@@ -104,6 +109,8 @@ async def run(
             ["calls", *(_rounded(run.calls) for run in runs.values()), "a turn"],
             ["tokens", *(_rounded(run.tokens, 1) for run in runs.values()), "a turn"],
             ["- of answers", *(_rounded(run.answers) for run in runs.values()), "of 1"],
+            *([f"{PRICED_TURNS:,} turns, {name}", *(_price(name, run) for run in runs.values()), "USD"]
+              for name in PRICED),
             ["notes with the model's fields", *(_rounded(run.written) for run in runs.values()), "of 1"],
             [f"recall @{K}", *(_rounded(run.recall) for run in runs.values()), "of 1"],
             ["filler", *[round(fillers / turns, 4)] * len(runs), "of 1"],
@@ -113,8 +120,9 @@ async def run(
         ],
         notes=[
             f"{turns} turns, {fillers} of them filler, which is not sent; recall is that of categories 1 to 4.",
-            "Tokens are those of the tokenizer that comes with LiteLLM: messages, schema and answer. Of the notes with "
-            f"the model's fields, filler is left out. damaged: {DAMAGED:.0%} of the items of notes.",
+            "Tokens are those of the tokenizer that comes with LiteLLM: messages, schema and answer. Prices are those "
+            "of its table, without discounts. Of the notes with the model's fields, filler is left out. damaged: "
+            f"{DAMAGED:.0%} of the items of notes.",
             f"add: {ADDS} turns, one every {PACE:g} s, in two processes at once, of which one has a model that takes "
             f"{SLOW:g} s an answer.",
         ],
@@ -194,6 +202,15 @@ def _paired_times(without: Sequence[float], with_model: Sequence[float]) -> list
     return list(
         zip(PERCENTILES, percentiles(without, PERCENTILES), percentiles(with_model, PERCENTILES), strict=True)
     )
+
+
+def _price(model: str, run: Run) -> Cell:
+    """Return the price of the turns in USD, None without a model or without a known price."""
+    if run.tokens is None or run.answers is None:
+        return None
+    tokens = run.tokens * PRICED_TURNS
+    written = round(tokens * run.answers)
+    return _rounded(LiteLLM(model).price(round(tokens) - written, written))
 
 
 def _rounded(value: float | None, digits: int = 4) -> Cell:
