@@ -44,7 +44,9 @@ def test_a_wrong_link_lowers_the_precision(zettel: Zettel, tmp_path: Path) -> No
 def test_damaged_files_are_named(zettel: Zettel, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "bad.jsonl").write_text(json.dumps(PAIRS[0] | {"change": "perhaps"}) + "\n")
+    (tmp_path / "picture.jsonl").write_bytes(b"\x89PNG\r\n")
     for name, message in (
+        ("picture.jsonl", "picture.jsonl cannot be read: 'utf-8' codec"),
         ("missing.jsonl", "missing.jsonl does not exist"),
         ("empty.jsonl", "empty.jsonl contains no pairs: add one per line"),
         ("bad.jsonl", "bad.jsonl:1: change: Input should be 'yes', 'later' or 'no'"),

@@ -32,7 +32,7 @@ from .evaluation import (
     run_settings,
     scorer_without,
 )
-from .metrics import QuestionResult, auroc, events_at, kendall_tau, ranking, recall, summarize
+from .metrics import QuestionResult, auroc, events_at, first_place, kendall_tau, ranking, recall, summarize
 from .results import Result, data_files
 
 KS = (1, 10, 40)
@@ -162,9 +162,8 @@ def _changed_notes(
 
 def _place(result: QuestionResult, needed: frozenset[str], other: frozenset[str]) -> float:
     """Return the rank of the first hit of a needed message; infinity without one."""
-    return next(
-        (place for place, hit in enumerate(result.hits) if set(hit) & needed and not set(hit) & other), math.inf
-    )
+    place = first_place(result.hits, needed, other)
+    return math.inf if place is None else place
 
 
 def _by_place(outcome: Outcome, collections: Sequence[Collection]) -> Outcome:

@@ -26,6 +26,8 @@ from zettel.transcripts.formats import events_jsonl
 
 from .completions import CompletionServer
 from .evaluation import Progress, run_settings, scorer_without, temporary_memory
+from .json_records import lines_of, record
+from .metrics import first_place
 from .replay import Replay, Spoken, json_lines, recorded_annotations
 from .results import Cell, Result, data_files
 
@@ -152,16 +154,10 @@ def read(folder: Path) -> dict[str, list[Change]]:
     """Read each scope's questions. Raises ``InvalidInput`` for a missing file, ``BadRecord`` for a damaged line."""
     path = folder / QUESTIONS
     changes: defaultdict[str, list[Change]] = defaultdict(list)
-    for number, line in enumerate(existing(path).read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            change = Change.model_validate_json(line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            raise BadRecord(f"{path}:{number}: {where}: {first['msg']}") from None
-        changes[change.scope].append(change)
+    for number, line in enumerate(lines_of(existing(path)), start=1):
+        if line.strip():
+            change = record(Change, f"{path}:{number}", line)
+            changes[change.scope].append(change)
     if not changes:
         raise InvalidInput(f"{path} contains no questions: add one per line")
     return dict(changes)
@@ -218,11 +214,7 @@ async def _ask(
 
 def place_of(hits: Iterable[Hit], external_ids: dict[str, str], event: str, other: str) -> int | None:
     """Return the rank, from 0, of the first hit based on ``event`` and not on ``other``."""
-    for place, hit in enumerate(hits):
-        events = {external_ids[id] for id in hit.note.event_ids}
-        if event in events and other not in events:
-            return place
-    return None
+    return first_place(([external_ids[id] for id in hit.note.event_ids] for hit in hits), {event}, {other})
 
 
 def _row(name: str, outcomes: Sequence[ChangeRanks]) -> list[Cell]:

@@ -25,6 +25,7 @@ from zettel.errors import BadRecord, InvalidInput, ZettelError
 from zettel.model import Event
 
 from .evaluation import Collection, Question
+from .json_records import lines_of, record
 
 BEAM_CHAT, BEAM_QUESTIONS = "chat.json", "probing_questions/probing_questions.json"
 """Files of a chat in BEAM's layout."""
@@ -71,16 +72,8 @@ class ChangedFact(BaseModel):
 
 def read_changed(path: Path) -> dict[tuple[str, str], ChangedFact]:
     """Read changed facts by chat and question. Raises ``InvalidInput`` for a missing file, ``BadRecord``."""
-    changed = {}
-    for number, line in enumerate(_content(path).decode().splitlines(), 1):
-        try:
-            fact = ChangedFact.model_validate_json(line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            raise BadRecord(f"{path}:{number}: {where}: {first['msg']}") from None
-        changed[fact.chat, fact.question] = fact
-    return changed
+    facts = [record(ChangedFact, f"{path}:{number}", line) for number, line in enumerate(lines_of(path), 1)]
+    return {(fact.chat, fact.question): fact for fact in facts}
 
 
 def is_chat(value: Any) -> bool:

@@ -95,6 +95,14 @@ def ranking(hits: Hits) -> list[str]:
     return list(dict.fromkeys(event for hit in hits for event in hit))
 
 
+def first_place(hits: Iterable[Collection[str]], wanted: Collection[str], other: Collection[str]) -> int | None:
+    """Return the rank, from 0, of the first hit of a wanted event and of none of the ``other``; None without one."""
+    for place, events in enumerate(hits):
+        if not set(wanted).isdisjoint(events) and set(other).isdisjoint(events):
+            return place
+    return None
+
+
 def recall_any(ranked: Sequence[str], needed: Collection[str], k: int) -> float:
     """Return 1.0 if one of the needed ids is among the first ``k``, else 0.0."""
     return float(not set(ranked[:k]).isdisjoint(needed))

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from zettel import AsyncMemory
 from zettel.embed import load_embedder
-from zettel.errors import BadRecord, InvalidInput
+from zettel.errors import InvalidInput
 from zettel.model import Event, LinkType, Scope
 
-from .changes import existing
 from .evaluation import Progress, temporary_memory
+from .json_records import lines_of, record
 from .results import Cell, Result, data_files
 
 AT_ONCE = 50
@@ -65,14 +65,7 @@ async def run(paths: Sequence[Path], progress: Progress, embedder: str | None = 
 
 def read(path: Path) -> list[Pair]:
     """Read pairs. Raises ``InvalidInput`` for a missing or empty file, ``BadRecord`` for a damaged line."""
-    pairs = []
-    for number, line in enumerate(existing(path).read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            pairs.append(Pair.model_validate_json(line))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            raise BadRecord(f"{path}:{number}: {where}: {first['msg']}") from None
+    pairs = [record(Pair, f"{path}:{number}", line) for number, line in enumerate(lines_of(path), start=1)]
     if not pairs:
         raise InvalidInput(f"{path} contains no pairs: add one per line")
     return pairs

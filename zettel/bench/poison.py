@@ -17,13 +17,13 @@ from contextlib import nullcontext
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from zettel import AsyncMemory, acting_as
 from zettel.embed import load_embedder
-from zettel.errors import BadRecord, InvalidInput
+from zettel.errors import InvalidInput
 from zettel.llm.lite import LiteLLM
 from zettel.model import Event, Hit, LinkType, Scope
 
@@ -31,6 +31,7 @@ from . import follower
 from .changes import existing
 from .completions import CompletionServer
 from .evaluation import Progress, run_settings
+from .json_records import M, lines_of, record
 from .results import Cell, Result, data_files
 
 CHATTER = "chatter.jsonl"
@@ -48,7 +49,6 @@ UNTRUSTED = "untrusted"
 MODEL = "openai/follower"
 ALONE = "no truth: the outsider alone answers"
 """Name of the row without truths."""
-M = TypeVar("M", bound=BaseModel)
 _START = datetime(2024, 3, 4, 9, tzinfo=timezone.utc)
 
 
@@ -224,13 +224,8 @@ def read_chatter(path: Path) -> Mapping[str, list[Message]]:
 
 
 def _records(path: Path, model: type[M]) -> Iterator[M]:
-    for number, line in enumerate(existing(path).read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            yield model.model_validate_json(line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            raise BadRecord(f"{path}:{number}: {where}: {first['msg']}") from None
+    for number, line in enumerate(lines_of(existing(path)), start=1):
+        yield record(model, f"{path}:{number}", line)
 
 
 def _events(messages: Sequence[Message], ids: Sequence[str | None], start: datetime) -> Iterator[Event]:

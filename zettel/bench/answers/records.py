@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from zettel.errors import BadRecord, InvalidInput
+from zettel.bench.json_records import lines_of, record
 
 _DIGEST_CHARS = 16
 
@@ -77,20 +77,9 @@ def text_hash(text: str) -> str:
 
 def read(path: Path, kind: type[Kind]) -> Iterator[Kind]:
     """Yield the records of a file. Raises ``InvalidInput`` for a missing file, ``BadRecord`` for a damaged line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise InvalidInput(f"the file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRecord(f"{path} cannot be read: {error}") from None
-    for number, text in enumerate(lines, 1):
+    for number, text in enumerate(lines_of(path), 1):
         if text.strip():
-            try:
-                yield kind.model_validate_json(text)
-            except ValidationError as error:
-                first = error.errors()[0]
-                field = ".".join(map(str, first["loc"])) or "the line"
-                raise BadRecord(f"{path}, line {number}: {field}: {first['msg']}") from None
+            yield record(kind, f"{path}, line {number}", text)
 
 
 class Journal:
