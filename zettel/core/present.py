@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from zettel.model import to_micros
+from zettel.model import Note, to_micros
 
 
 def _clock() -> datetime:
@@ -19,3 +19,8 @@ def present() -> datetime:
 def present_micros() -> int:
     """Return the present time in microseconds."""
     return to_micros(present())
+
+
+def has_ended(note: Note) -> bool:
+    """Return whether a note is valid no more."""
+    return note.valid_to is not None and note.valid_to <= present()

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from zettel.core.authority import is_trusted
 from zettel.core.entity_decisions import EntityDecision
 from zettel.core.entity_notes import decided_names
-from zettel.core.present import present
+from zettel.core.present import has_ended
 from zettel.errors import InvalidInput, NotFound
 from zettel.link.fact_changes import replaces
 from zettel.model import (
@@ -377,7 +377,7 @@ class EntityIndex:
             found.append((_since(note), EntityFact(
                 note=note.id, attribute=fact.attribute, value=fact.value.text, text=fact.text,
                 valid_from=note.valid_from or note.occurred_at, valid_to=note.valid_to,
-                current=not is_replaced and fact.sense != "ends" and not _is_over(note),
+                current=not is_replaced and fact.sense != "ends" and not has_ended(note),
             )))  # fmt: skip
         found += [
             (_since(note), _added(note))
@@ -393,12 +393,8 @@ def _added(note: Note) -> EntityFact:
     """Return a fact that a caller extracted, see ``Memory.add_fact``."""
     return EntityFact(
         note=note.id, attribute=str(note.metadata["attribute"]), value=str(note.metadata.get("value", "")),
-        text=note.content, valid_from=note.valid_from, valid_to=note.valid_to, current=not _is_over(note),
+        text=note.content, valid_from=note.valid_from, valid_to=note.valid_to, current=not has_ended(note),
     )  # fmt: skip
-
-
-def _is_over(note: Note) -> bool:
-    return note.valid_to is not None and note.valid_to <= present()
 
 
 def _why(decision: EntityDecision) -> NamesMerged:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from functools import partial
 from itertools import pairwise
 
 from zettel.async_memory import AsyncMemory
 from zettel.core.authority import is_on_probation, is_trusted
 from zettel.core.decisions import BY_PEOPLE
+from zettel.core.present import has_ended
 from zettel.errors import InvalidInput
 from zettel.evolve.lessons import applies
 from zettel.integrations.note_access import all_notes
@@ -62,11 +62,10 @@ async def _core(max_tokens: int, task: str | None, scope: Scope | None, memory: 
     if max_tokens < 1:
         raise InvalidInput(f"max_tokens={max_tokens} is too small: use 1 or more")
     pinned = all_notes(memory, tags=[PINNED], scope=scope)
-    now = datetime.now(timezone.utc)
     notes = [
         note
         async for note in pinned
-        if (note.valid_to is None or note.valid_to > now)
+        if not has_ended(note)
         and not is_on_probation(note)
         and await _is_pinned(memory, scope, note)
     ]
