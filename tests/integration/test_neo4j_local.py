@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests import neo4j_servers
-from zettel.bench.server_use import ServerUse, cpu_seconds
+from zettel.bench.child_process import server_cpu_seconds
+from zettel.bench.server_use import ServerUse
 from zettel.cli.app import run
 from zettel.cli.demo import server as demo
 from zettel.errors import InvalidInput, LocalServerError, StoreError
@@ -86,7 +87,7 @@ def test_a_server_can_be_started_stopped_and_restarted(folder: Path, capsys: pyt
     assert run_query(second, first["password"], "MATCH (n:Stored) RETURN count(n)") == [1]
 
     use = ServerUse(folder, second["store"])  # the benchmark restarts it to measure its disk
-    worked = cpu_seconds(use)
+    worked = server_cpu_seconds(use.pid)
     assert worked is not None
     assert worked > 1
     assert use.disk_bytes() > 100_000

@@ -98,13 +98,13 @@ def searches(
             time.sleep(POLL_SECONDS)
         rss = resident_bytes()
         seconds, found = [], []
-        worked = _server_cpu(server)
+        worked = server_cpu_seconds(server)
         for question in questions:
             stage_timer.begin()
             hits = memory.search(question, k=k)
             seconds.append(stage_timer.end())
             found.append([hit.note.event_ids[0] for hit in hits])
-        measured = {"seconds": seconds, "served": difference(worked, _server_cpu(server))}
+        measured = {"seconds": seconds, "served": difference(worked, server_cpu_seconds(server))}
         return {"opened": opened, "rss": rss, **measured, "found": _external_ids(memory, found)}
 
 
@@ -133,18 +133,24 @@ def uncached_searches(
     anyio.run(model.embed, questions[:1])  # loads it
     seconds = []
     with Memory(store, embedder=model, scope=Scope(**scope)) as memory:
-        for place, question in enumerate([*islice(cycle(questions), before), *questions]):
-            if place == before:
-                worked = _server_cpu(server)
+
+        def search(question: str) -> None:
             began = time.perf_counter()
             memory.search(question, k=k)
             seconds.append(time.perf_counter() - began)
-        served = difference(worked, _server_cpu(server))
+
+        for question in islice(cycle(questions), before):
+            search(question)
+        worked = server_cpu_seconds(server)
+        for question in questions:
+            search(question)
+        served = difference(worked, server_cpu_seconds(server))
     return {"first": seconds[0], "seconds": seconds[before:], "served": served}
 
 
-def _server_cpu(server: int | None) -> float | None:
-    return None if server is None else tree_cpu_seconds(server)
+def server_cpu_seconds(pid: int | None) -> float | None:
+    """Return the CPU seconds of a server's process since its start; None without one or without ``/proc``."""
+    return None if pid is None else tree_cpu_seconds(pid)
 
 
 def difference(began: float | None, ended: float | None) -> float | None:

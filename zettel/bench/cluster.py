@@ -31,13 +31,13 @@ from zettel.model import Event, JobKind, Scope
 from zettel.ports.language_model import ModelAnnotation
 from zettel.ports.settings import Settings
 
-from .child_process import difference, tree_cpu_seconds
+from .child_process import difference, server_cpu_seconds, tree_cpu_seconds
 from .completions import CompletionServer
 from .evaluation import Progress
 from .overlap import TENANT, store_name
 from .replay import Replay, Spoken
 from .results import Cell, Result
-from .server_use import ServerUse, cpu_seconds
+from .server_use import ServerUse
 from .timing import MILLISECONDS
 from .zipf import SEED, VERSION, ZipfScope
 
@@ -105,7 +105,7 @@ async def run(
         raise InvalidInput("--workers: name numbers of workers from 1, such as 1,2,4")
     if find_spec("ray") is None:
         raise MissingExtra("the benchmark of a cluster", "ray")
-    use = None if server_folder is None else ServerUse(server_folder, url)
+    pid = None if server_folder is None else ServerUse(server_folder, url).pid
     server = await _prepare(url)
     settings = Settings(url, embedder=embedder, away=True)
     loads = [os.getloadavg()[0]]
@@ -114,7 +114,7 @@ async def run(
     with _cluster(counts[-1]) as address:
         starts.append(_last("Ray starts", time.perf_counter() - began, len(counts)))
         for name in WORKS:
-            ready, runs = await _measure(name, settings, address, counts, rounds, progress, use)
+            ready, runs = await _measure(name, settings, address, counts, rounds, progress, pid)
             loads.append(os.getloadavg()[0])
             rows += _rows(name, runs)
             starts.append(_last(f"workers start, {name}", ready, len(counts)))
@@ -188,7 +188,7 @@ async def _measure(
     counts: Sequence[int],
     rounds: int,
     progress: Progress,
-    use: ServerUse | None,
+    server: int | None,
 ) -> tuple[float, dict[int, list[Run]]]:
     """Return the seconds until all workers have done a batch, and the runs by number of workers."""
     most, runs = counts[-1], {count: list[Run]() for count in counts}
@@ -199,7 +199,7 @@ async def _measure(
             settings = replace(settings, llm=LiteLLM(MODEL, api_base=model.url), annotator=LiteLLMAnnotator())
 
         async def work(workers: int) -> Run:
-            return await _work(settings, RayRunner(address, at_once=workers), events, model, most - workers, use)
+            return await _work(settings, RayRunner(address, at_once=workers), events, model, most - workers, server)
 
         progress(f"{name}: starting workers", 0, rounds)
         began = time.perf_counter()
@@ -224,17 +224,17 @@ async def _work(
     events: Mapping[Scope, list[Event]],
     model: CompletionServer,
     reserved: int,
-    use: ServerUse | None,
+    server: int | None,
 ) -> Run:
     """Run the jobs of these events while some CPUs of the cluster are reserved."""
     with _reserved(reserved):
         async with _engine(settings, runner) as engine, _stored(engine, events):
             began, worked, asked = time.perf_counter(), tree_cpu_seconds(), model.asked
-            served = cpu_seconds(use)
+            served = server_cpu_seconds(server)
             engine.loop.start()
             await engine.loop.drain(None, None)
             seconds, ended = time.perf_counter() - began, tree_cpu_seconds()
-            served_after = cpu_seconds(use)
+            served_after = server_cpu_seconds(server)
     return Run(seconds, difference(worked, ended), difference(served, served_after), model.asked - asked)
 
 

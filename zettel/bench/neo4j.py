@@ -23,12 +23,20 @@ from zettel.model import Scope
 from zettel.ports import Embedder
 
 from . import neo4j_writes, sizes
-from .child_process import SEARCHES_BEFORE, adds, difference, run_in_child, searches, uncached_searches
+from .child_process import (
+    SEARCHES_BEFORE,
+    adds,
+    difference,
+    run_in_child,
+    searches,
+    server_cpu_seconds,
+    uncached_searches,
+)
 from .evaluation import Progress, run_settings
 from .metrics import overlap
 from .overlap import TENANT
 from .results import Cell, Result
-from .server_use import ServerUse, cpu_seconds
+from .server_use import ServerUse
 from .timing import MILLISECONDS, STAGES, percentiles
 from .zipf import SEED, VERSION, ZipfScope
 
@@ -93,10 +101,11 @@ def run(
     inserted = anyio.run(neo4j_writes.measure, url, model, progress)
     rows = [_row(f"insert, batches of {neo4j_writes.BATCH:,}", *inserted.rates, "notes/s", BARE)]
     empty = None if server is None else server.disk_bytes()
+    pid = None if server is None else server.pid  # that of the restarted server
     with sizes.folder_or_temporary(folder) as parent:
         try:
-            rows += _imports(url, scope_sizes, parent, model, progress, server)
-            rows += _searches(url, scope_sizes, parent, embedder, progress, server)
+            rows += _imports(url, scope_sizes, parent, model, progress, pid)
+            rows += _searches(url, scope_sizes, parent, embedder, progress, pid)
             if server is not None and empty is not None:
                 disk = (server.disk_bytes() - empty) / sum(scope_sizes)
                 rows.append(_alone("disk of the server, all scopes", disk, "bytes a note"))
@@ -124,7 +133,7 @@ def _imports(
     parent: Path,
     model: Embedder,
     progress: Progress,
-    server: ServerUse | None,
+    server: int | None,
 ) -> list[list[Cell]]:
     """Fill both stores with each size, unless they contain it."""
     rows = []
@@ -140,15 +149,15 @@ def _imports(
     return rows
 
 
-def _imported(url: str, size: int, model: Embedder, progress: Progress, server: ServerUse | None) -> Imported:
+def _imported(url: str, size: int, model: Embedder, progress: Progress, server: int | None) -> Imported:
     """Fill the server's scope; nothing is measured if it was not empty."""
     with Memory(url, embedder=model, scope=_scope(size)) as memory:
         before = memory.stats(scope=_scope(size))
         if before["events"] == size and before["jobs"] == 0:
             return Imported(None)
-        served, worked = cpu_seconds(server), time.process_time()
+        served, worked = server_cpu_seconds(server), time.process_time()
         seconds = sizes.import_seconds(memory, ZipfScope(size), progress)
-        client, served_after = time.process_time() - worked, cpu_seconds(server)
+        client, served_after = time.process_time() - worked, server_cpu_seconds(server)
     if before["events"]:
         return Imported(None)
     return Imported(size / seconds, client, difference(served, served_after))
@@ -160,11 +169,10 @@ def _searches(
     parent: Path,
     embedder: str | None,
     progress: Progress,
-    server: ServerUse | None,
+    server: int | None,
 ) -> list[list[Cell]]:
     ours = {size: Searched([], [], []) for size in scope_sizes}
     theirs = {size: Searched([], [], []) for size in scope_sizes}
-    pid = None if server is None else server.pid
     for turn in range(1 + ROUNDS):
         for place, size in enumerate(scope_sizes):
             progress(f"asking, round {turn + 1}", place, len(scope_sizes))
@@ -173,7 +181,7 @@ def _searches(
                 "embedder": embedder, "questions": texts, "k": K, "before": SEARCHES_BEFORE,
             }  # fmt: skip
             embedded = run_in_child(searches, store=str(sizes.size_folder(parent, size) / sizes.MEMORY), **arguments)
-            served = run_in_child(searches, store=url, scope=_scope(size).model_dump(), server=pid, **arguments)
+            served = run_in_child(searches, store=url, scope=_scope(size).model_dump(), server=server, **arguments)
             if turn:
                 for totals, answer in ((ours, served), (theirs, embedded)):
                     totals[size].seconds.extend(answer["seconds"])
@@ -182,7 +190,7 @@ def _searches(
     rows = [row for size in scope_sizes for row in _search_rows(size, ours[size], theirs[size])]
     for place, size in enumerate(scope_sizes):
         progress("asking uncached scopes", place, len(scope_sizes))
-        rows += _uncached_rows(url, size, embedder, _median(ours[size]), pid)
+        rows += _uncached_rows(url, size, embedder, _median(ours[size]), server)
     smallest = scope_sizes[0]
     for size in scope_sizes[1:]:
         served, embedded = (_median(side[size]) / _median(side[smallest]) for side in (ours, theirs))

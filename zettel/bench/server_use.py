@@ -1,4 +1,4 @@
-"""Processor time and disk of a Neo4j server on this machine."""
+"""Process and disk of a Neo4j server on this machine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from zettel.errors import InvalidInput, LocalServerError
 from zettel.graph.neo4j.local.server import down, status, up
-
-from .child_process import tree_cpu_seconds
 
 
 class ServerUse:
@@ -35,8 +33,3 @@ class ServerUse:
         assert restarted.pid is not None
         self.pid = restarted.pid
         return size
-
-
-def cpu_seconds(server: ServerUse | None) -> float | None:
-    """Return the processor time of a server since its start; None without a server or without ``/proc``."""
-    return None if server is None else tree_cpu_seconds(server.pid)
