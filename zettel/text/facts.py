@@ -166,7 +166,7 @@ class _Sentence:
         self._is_first = True
         self._break = ""  # what follows the clause: "while"
         self._is_introduced = False  # whether the last clause named the topic only
-        self._listed: tuple[str, list[tuple[Frame, Pattern]]] = ("", [])  # of which text, and its patterns
+        self._listed: tuple[str, dict[str, list[tuple[Frame, Pattern]]]] = ("", {})  # of which text, and its patterns
         self.belongings: list[Fact] = []
         self.endings: list[Fact] = []
 
@@ -210,11 +210,13 @@ class _Sentence:
     def _read_more(self, clause: str, piece: str, opening: str) -> None:
         """Read what the speaker has, and what ended, beside the fact of a clause."""
         language = self._language
-        doubtful = (language.unasserted, language.former, language.future, language.today)
         if matched := self._match(clause, False, HAS):
             self.belongings.append(self._fact(matched, piece.strip(), opening))
-        matched = None if any(expression.search(piece) for expression in doubtful) else self._match(clause, False, ANY)
+        matched = self._match(clause, False, ANY)
         if matched is None or not _WORD.search(matched.value.text):
+            return
+        doubtful = (language.unasserted, language.former, language.future, language.today)
+        if any(expression.search(piece) for expression in doubtful):
             return
         first = matched.value.text.split()[0].lower()
         fact = self._fact(matched, piece.strip(), opening)
@@ -245,9 +247,8 @@ class _Sentence:
     def _without_negation(self, clause: str) -> str | None:
         """Return "Ann lives in Porto" for "Ann does not live in Porto any more"; None for other clauses."""
         for negation, words in self._language.negations:
-            positive, count = negation.subn(words, clause)
-            if count:
-                return positive
+            if negation.search(clause):
+                return negation.sub(words, clause)
         return None
 
     def _match(self, clause: str, is_negated: bool, attribute: str = "") -> _Match | None:
@@ -268,14 +269,11 @@ class _Sentence:
         is_bare = low not in language.starting
         if is_bare and self._subject:
             forms.append(f"{self._subject} {clause}")
-        candidates = self._candidates(" ".join(forms) if len(forms) > 1 else clause)
+        candidates = self._candidates(" ".join(forms) if len(forms) > 1 else clause, attribute)
         if is_negated:
             candidates = [(frame, pattern) for frame, pattern in candidates if pattern.sense == "states"]
-        candidates = [
-            (frame, pattern)
-            for frame, pattern in candidates
-            if (frame.attribute == attribute if attribute else frame.attribute not in (ANY, HAS))
-        ]
+        if not candidates:
+            return None
         matched = next((match for form in forms if (match := self._first(form, candidates)) is not None), None)
         if matched is None and is_bare and self._is_first and self._speaker and not self._subject:
             # "Moved to Braga.", but no states: "Take care!"
@@ -283,11 +281,14 @@ class _Sentence:
             matched = self._first(f"{language.me} {clause}", changes)
         return matched
 
-    def _candidates(self, text: str) -> list[tuple[Frame, Pattern]]:
+    def _candidates(self, text: str, attribute: str) -> list[tuple[Frame, Pattern]]:
         """Return the patterns that may match; a clause is read for facts, belongings and endings in turn."""
         if self._listed[0] != text:
-            self._listed = text, self._language.candidates(text)
-        return self._listed[1]
+            found: dict[str, list[tuple[Frame, Pattern]]] = {"": [], HAS: [], ANY: []}
+            for frame, pattern in self._language.candidates(text):
+                found[frame.attribute if frame.attribute in (HAS, ANY) else ""].append((frame, pattern))
+            self._listed = text, found
+        return self._listed[1][attribute]
 
     def _first(self, clause: str, candidates: Iterable[tuple[Frame, Pattern]]) -> _Match | None:
         """Return the first pattern that a clause fills, or else a topic."""

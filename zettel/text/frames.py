@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
+from zettel.text.expressions import Expression
+
 Exclusive: TypeAlias = Literal["dated", "marked", "known", "never"]
 """When different values of an attribute exclude each other.
 
@@ -20,6 +22,9 @@ for two well-known towns; ``never``: a person may have several.
 """
 Sense: TypeAlias = Literal["changes", "ends", "states", "topics"]
 """A pattern reports a change to a value, its end, or the value; or it names a thing for a following clause."""
+
+CACHED_WORDS = 20_000
+"""Words whose patterns are cached."""
 
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -85,24 +90,24 @@ class Language:
     genitive: re.Pattern[str]
     owned: re.Pattern[str]
     """Finds "dentist Dr. Okafor" in "a letter to my dentist Dr. Okafor", as a group."""
-    contractions: tuple[tuple[re.Pattern[str], str], ...]
-    negations: tuple[tuple[re.Pattern[str], str], ...]
+    contractions: tuple[tuple[Expression, str], ...]
+    negations: tuple[tuple[Expression, str], ...]
     opening: re.Pattern[str]
-    adverb: re.Pattern[str]
+    adverb: Expression
     breaks: re.Pattern[str]
     """Finds the end of a clause, as a group."""
     contrast: re.Pattern[str]
     beside: re.Pattern[str]
     phrase_end: re.Pattern[str]
-    future: re.Pattern[str]
-    now: re.Pattern[str]
-    adds: re.Pattern[str]
-    temporary: re.Pattern[str]
-    unasserted: re.Pattern[str]
-    reported: re.Pattern[str]
-    former: re.Pattern[str]
-    corrects: re.Pattern[str]
-    quotes: re.Pattern[str]
+    future: Expression
+    now: Expression
+    adds: Expression
+    temporary: Expression
+    unasserted: Expression
+    reported: Expression
+    former: Expression
+    corrects: Expression
+    quotes: Expression
     letter: re.Pattern[str]
     effective: re.Pattern[str]
     ends: re.Pattern[str] | None
@@ -120,7 +125,7 @@ class Language:
     classes: tuple[tuple[str, str, re.Pattern[str]], ...]
     """(class, member, its forms)."""
     copula: str
-    today: re.Pattern[str]
+    today: Expression
     frames: tuple[Frame, ...]
     asks: tuple[tuple[str, re.Pattern[str]], ...]
     """The attributes that whole questions ask for (:mod:`zettel.search.asked_fact`)."""
@@ -131,9 +136,8 @@ class Language:
 
     def candidates(self, clause: str) -> list[tuple[Frame, Pattern]]:
         """Return the patterns that may match a clause, in order."""
-        by_cue, words = self._by_cue, _LETTERS.findall(clause.lower())
-        cues = {word[:end] for word in words for end in range(1, len(word) + 1)} & by_cue.keys()
-        places = set(by_cue[""]).union(*(by_cue[cue] for cue in cues))
+        words = _LETTERS.findall(clause.lower())
+        places = self._by_cue[""].union(*map(self._places, words))
         is_numeric = bool(_DIGIT.search(clause)) or not self._counted.isdisjoint(words)
         patterns = (self._patterns[place] for place in sorted(places))
         return [(frame, pattern) for frame, pattern in patterns if is_numeric or not pattern.is_numeric]
@@ -152,13 +156,28 @@ class Language:
     def _patterns(self) -> tuple[tuple[Frame, Pattern], ...]:
         return tuple((frame, pattern) for frame in self.frames for pattern in frame.patterns)
 
+    def _places(self, word: str) -> frozenset[int]:
+        """Return which patterns a word may match."""
+        cached = self._cached_places.get(word)
+        if cached is None:
+            by_cue = self._by_cue
+            cues = (word[:end] for end in range(1, len(word) + 1))
+            cached = frozenset[int]().union(*(by_cue[cue] for cue in cues if cue in by_cue))
+            if len(self._cached_places) < CACHED_WORDS:
+                self._cached_places[word] = cached
+        return cached
+
     @cached_property
-    def _by_cue(self) -> dict[str, list[int]]:
-        by_cue: defaultdict[str, list[int]] = defaultdict(list)
+    def _cached_places(self) -> dict[str, frozenset[int]]:
+        return {}
+
+    @cached_property
+    def _by_cue(self) -> dict[str, frozenset[int]]:
+        by_cue: defaultdict[str, set[int]] = defaultdict(set)
         for place, (_, pattern) in enumerate(self._patterns):
             for cue in pattern.cues or ("",):
-                by_cue[cue].append(place)
-        return by_cue
+                by_cue[cue].add(place)
+        return {"": frozenset()} | {cue: frozenset(places) for cue, places in by_cue.items()}
 
     @cached_property
     def _counted(self) -> frozenset[str]:

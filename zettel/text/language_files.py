@@ -61,11 +61,13 @@ Example: ``{subject}_lives?_(in|at)_{place}`` matches "my wife lives in Porto".
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from zettel.text.expressions import Expression
 from zettel.text.frames import Frame, Language, Pattern, Sense
 from zettel.text.name_lists import FOLDER, PRODUCTS, given_names, read_lists
 from zettel.text.pattern_cues import pattern_cues
@@ -111,17 +113,25 @@ def asking_languages() -> tuple[Language, ...]:
 
 def language_of(text: str) -> Language | None:
     """Return the language of a text by its frequent words; None if it has no frames."""
-    words = _LETTERS.findall(written_out(text).lower())
-    counts = [(sum(word in frequent for word in words), code) for code, frequent in _frequent_words().items()]
-    count, code = max(counts, key=lambda counted: counted[0], default=(0, ""))
-    return language(code) if count and code in language_codes() else None
+    codes, codes_of = _frequent_words()
+    counts = dict.fromkeys(codes, 0)
+    for word in _LETTERS.findall(written_out(text).lower()):
+        for code in codes_of.get(word, ()):
+            counts[code] += 1
+    code = max(counts, key=counts.__getitem__)
+    return language(code) if counts[code] and code in language_codes() else None
 
 
 @cache
-def _frequent_words() -> dict[str, frozenset[str]]:
-    """Return the words by which languages are recognised; those with frames come first."""
+def _frequent_words() -> tuple[tuple[str, ...], dict[str, list[str]]]:
+    """Return the codes of languages, those with frames first, and by word the languages that it identifies."""
     words = {code: "{common} {frequent}".format_map(read_lists(f"{code}.json")) for code in language_codes()}
-    return {code: frozenset(text.split()) for code, text in (words | read_lists(_OTHERS)).items()}
+    words |= read_lists(_OTHERS)
+    codes_of: defaultdict[str, list[str]] = defaultdict(list)
+    for code, text in words.items():
+        for word in sorted(set(text.split())):
+            codes_of[word].append(code)
+    return tuple(words), dict(codes_of)
 
 
 @cache
@@ -144,8 +154,14 @@ def _language(data: dict[str, Any]) -> Language:
     }
     alternatives = {name: _alternatives(forms) for name, forms in lists.items()}
 
+    def filled(text: str) -> str:
+        return _GROUPS.sub(lambda name: f"(?:{alternatives[name[1]]})", text)
+
     def expression(text: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-        return re.compile(_GROUPS.sub(lambda name: f"(?:{alternatives[name[1]]})", text), flags)
+        return re.compile(filled(text), flags)
+
+    def searched(text: str) -> Expression:
+        return Expression(filled(text))
 
     def words(name: str) -> frozenset[str]:
         return frozenset(data[name].split("|"))
@@ -153,8 +169,8 @@ def _language(data: dict[str, Any]) -> Language:
     def before(name: str) -> re.Pattern[str]:
         return re.compile(rf"\b(?:{data[name]}),?\s(?=\w)" if name in data else r"(?!)")
 
-    def replacements(name: str) -> tuple[tuple[re.Pattern[str], str], ...]:
-        return tuple((expression(old), new) for old, new in data[name])
+    def replacements(name: str) -> tuple[tuple[Expression, str], ...]:
+        return tuple((searched(old), new) for old, new in data[name])
 
     about = data.get("about_numbers", {})
     parts = _parts(data, alternatives)
@@ -194,20 +210,20 @@ def _language(data: dict[str, Any]) -> Language:
         contractions=replacements("contractions"),
         negations=replacements("negations"),
         opening=expression(rf"^\W*(?:(?:{data['lead']})\b[\s,]*)*"),
-        adverb=expression(rf"(?:^|\s)(?:{data['adverb']})(?=\s|$)"),
+        adverb=searched(rf"(?:^|\s)(?:{data['adverb']})(?=\s|$)"),
         breaks=expression(f"({data['breaks']})"),
         contrast=expression(data["contrast"]),
         beside=expression(data["beside"]),
         phrase_end=expression(rf"\s(?:{data['phrase_end']})\b.*|[.!?,;].*", re.IGNORECASE | re.DOTALL),
-        future=expression(data["future"]),
-        now=expression(data["now"]),
-        adds=expression(data["adds"]),
-        temporary=expression(data["temporary"]),
-        unasserted=expression(data["unasserted"]),
-        reported=expression(data["reported"]),
-        former=expression(data["former"]),
-        corrects=expression(data["corrects"]),
-        quotes=expression(data["quotes"]),
+        future=searched(data["future"]),
+        now=searched(data["now"]),
+        adds=searched(data["adds"]),
+        temporary=searched(data["temporary"]),
+        unasserted=searched(data["unasserted"]),
+        reported=searched(data["reported"]),
+        former=searched(data["former"]),
+        corrects=searched(data["corrects"]),
+        quotes=searched(data["quotes"]),
         letter=expression(data["letter"], re.IGNORECASE | re.MULTILINE | re.DOTALL),
         effective=expression(data["effective"]),
         ends=expression(data["ends"]) if "ends" in data else None,
@@ -232,7 +248,7 @@ def _language(data: dict[str, Any]) -> Language:
             for forms in members.split("|")
         ),
         copula=data["copula"],
-        today=expression(data["today"]),
+        today=searched(data["today"]),
         frames=tuple(_frame(frame, parts) for frame in data["frames"]),
         asks=tuple(
             (attribute, re.compile(rf"{_filled(text, parts)}\W*", re.IGNORECASE))

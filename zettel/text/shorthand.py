@@ -14,6 +14,8 @@ _WORDS = {
     "gotta": "have to",
 }  # fmt: skip
 """Only forms that are no other word, as "its", "were" and "well" are."""
+_SHORT = frozenset((*_WORDS, "im"))
+_LETTERS = re.compile("[a-z]+")
 _WORD = re.compile(rf"(?<![\w'\u2019])(?:{'|'.join(_WORDS)})(?![\w'\u2019])", re.IGNORECASE)
 _IM = re.compile(
     r"(?<![\w'\u2019])im(?=\s(?:not|a|an|the|at|with|on|so|now|just|also|still|really|back|(?-i:[a-z]+)ing|veg\w+)\b)",
@@ -28,4 +30,6 @@ def written_out(text: str) -> str:
     >>> written_out("whats ur tip for my tires")
     "what's your tip for my tires"
     """
+    if _SHORT.isdisjoint(_LETTERS.findall(text.lower())):
+        return text
     return _WORD.sub(lambda word: _WORDS[word[0].lower()], _IM.sub("I'm", text))
