@@ -41,6 +41,7 @@ def test_age_use_and_links_count_together() -> None:
         ({"archived": True}, False),
         ({"kind": Kind.SEMANTIC}, False),
         ({"kind": Kind.SEMANTIC, "valid_to": NOW}, True),
+        ({"kind": Kind.SEMANTIC, "valid_to": datetime(9000, 1, 1, tzinfo=timezone.utc)}, False),
         ({"kind": Kind.PROCEDURAL}, False),
         ({"kind": Kind.INSIGHT}, False),
     ],

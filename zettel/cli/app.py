@@ -17,9 +17,7 @@ from . import (
     agents,
     archive,
     audit,
-    bench_answers,
-    bench_peers,
-    benchmarks_field,
+    bench,
     demo,
     edit,
     embedder,
@@ -166,9 +164,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 for name, command in COMMANDS.items():
     app.command(name, epilog=EVERYWHERE)(command)
 app.add_typer(audit.app, name="audit")
-benchmarks_field.app.command("answers", epilog=EVERYWHERE)(bench_answers.answers)
-benchmarks_field.app.command("peers", epilog=EVERYWHERE)(bench_peers.peers)
-app.add_typer(benchmarks_field.app, name="bench")
+app.add_typer(bench.app, name="bench")
 app.add_typer(embedder.app, name="embedder")
 app.add_typer(keys.app, name="keys")
 app.add_typer(neo4j.app, name="neo4j")

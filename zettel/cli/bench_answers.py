@@ -10,7 +10,7 @@ import typer
 
 from zettel.errors import InvalidInput, ModelError
 
-from .bench import separated
+from .bench_options import separated
 from .benchmark_output import JsonFile, print_result, require_readable, steps
 from .common import Common, common, notify, require_writable
 from .model_costs import consent, estimated, used

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .bench import baseline_names
+from .bench_options import baseline_names
 from .benchmark_output import JsonFile, measure, require_result_writable
 from .common import common
 

@@ -7,10 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from . import bench
-from .bench import Ablate, Plot, Scorers, Without, baseline_names, require_complete_scorer, separated
+from .bench_options import Ablate, Plot, Scorers, Without, baseline_names, require_complete_scorer, separated
 from .benchmark_output import JsonFile, measure, require_drawable, require_readable
-from .common import EVERYWHERE, common
+from .common import common
 
 Places: TypeAlias = Annotated[
     list[int] | None, typer.Option("-k", "--k", min=1, help="Number of hits to evaluate; repeatable.")
@@ -24,11 +23,7 @@ Beside: TypeAlias = Annotated[
 ]  # fmt: skip
 BESIDE = "bm25,vectors,rrf"
 
-app = bench.app
-"""All commands of ``zettel bench``: this module adds its own."""
 
-
-@app.command(epilog=EVERYWHERE)
 def longmemeval(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="longmemeval_s_cleaned.json, or another file of LongMemEval."),
@@ -62,7 +57,6 @@ def longmemeval(
     )  # fmt: skip
 
 
-@app.command(epilog=EVERYWHERE)
 def multihop(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="The passages (NAME_corpus.json), or a folder with both files."),
@@ -101,7 +95,6 @@ def multihop(
     )  # fmt: skip
 
 
-@app.command(epilog=EVERYWHERE)
 def personamem(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="benchmark.csv of PersonaMem-v2, in the folder of the data set."),
@@ -133,7 +126,6 @@ def personamem(
     )  # fmt: skip
 
 
-@app.command(epilog=EVERYWHERE)
 def memoryagentbench(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="MemoryAgentBench's conflict resolution: Parquet or JSON lines."),
@@ -163,7 +155,6 @@ def memoryagentbench(
     )  # fmt: skip
 
 
-@app.command(epilog=EVERYWHERE)
 def halumem(
     ctx: typer.Context,
     path: Path = typer.Argument(metavar="PATH", help="HaluMem-Medium.jsonl or HaluMem-Long.jsonl."),
