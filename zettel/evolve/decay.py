@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from zettel.core.present import has_ended
 from zettel.errors import InvalidInput
 from zettel.evolve.profile import FACT_WEIGHT, statements
 from zettel.model import Kind, Note, NoteUse
@@ -69,5 +70,5 @@ def may_decay(note: Note) -> bool:
     if note.archived or PINNED in note.tags:
         return False
     if note.kind is Kind.SEMANTIC:
-        return note.valid_to is not None
+        return has_ended(note)
     return note.kind is Kind.EPISODIC and all(each.weight < FACT_WEIGHT for each in statements(note))
