@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from zettel import Memory, Scope, acting_as
-from zettel.errors import EventDeleted, IdentityConflict, InvalidInput, NotFound
+from zettel.errors import EventDeleted, IdentityConflict, InvalidEvent, InvalidInput, NotFound
 from zettel.model import Kind, LinkType, Note
 
 pytestmark = pytest.mark.over_http
@@ -86,6 +86,14 @@ def test_a_fact_is_deleted_with_its_source(memory: Memory) -> None:
     assert list(memory.dump()) == []  # the fact's own event too
     with pytest.raises(NotFound):
         memory.add_fact("Ann", "home", "Porto", sources=["n_0123456789abcdef0123"])
+
+
+@pytest.mark.parametrize("name", ["id", "session"])
+def test_a_fact_with_a_faulty_field_is_not_stored(memory: Memory, name: str) -> None:
+    faulty: dict[str, Any] = {name: 5}
+    with pytest.raises((InvalidEvent, InvalidInput), match=f"{name}: Input should be a valid string"):  # by HTTP
+        memory.add_fact("Ann", "home", "Porto", **faulty)
+    assert list(memory.dump()) == []
 
 
 def test_the_current_fact_survives_the_delete_of_a_former_one(memory: Memory) -> None:

@@ -20,7 +20,7 @@ from zettel.core.principals import acting
 from zettel.core.retention import first_expiry
 from zettel.core.revise import revised
 from zettel.errors import NotFound
-from zettel.model import Event, Input, Kind, Link, LinkType, Note, Scope, as_metadata_pairs
+from zettel.model import Input, Kind, Link, LinkType, Note, Scope, as_metadata_pairs
 from zettel.ports import GraphStore, NoteHistory
 from zettel.ports.operations import PutRevision
 from zettel.ports.query import Filter
@@ -34,16 +34,16 @@ MOST_VALUES = 1000
 
 def fact_event(
     subject: str, attribute: str, value: str, valid_from: datetime | None, id: str | None, session: str | None
-) -> Event:
-    """Return the event of a fact: "Ann, home: Porto"."""
+) -> dict[str, Any]:
+    """Return the fields of the event of a fact: "Ann, home: Porto"."""
     metadata = {
         FACT: f"{phrase_key(subject)}/{phrase_key(attribute)}",
         "subject": subject, "attribute": attribute, "value": value,
     }  # fmt: skip
-    return Event(
-        content=f"{subject}, {attribute}: {value}", external_id=id, occurred_at=valid_from, session=session,
-        metadata=metadata,
-    )  # fmt: skip
+    return {
+        "content": f"{subject}, {attribute}: {value}", "id": id, "occurred_at": valid_from, "session": session,
+        "metadata": metadata,
+    }  # fmt: skip
 
 
 class FactWriter:
