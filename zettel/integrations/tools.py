@@ -30,6 +30,7 @@ from zettel.integrations.sync_or_async import AnyMemory, require_memory, run_asy
 from zettel.integrations.whole_events import correct, parts_of, whole_of
 from zettel.model import Link, Note, Scope
 from zettel.model.tags import PINNED, RESERVED_TAGS, without_reserved
+from zettel.text.instructions import flags_of
 
 Answer = dict[str, Any]
 
@@ -155,7 +156,7 @@ class _Operations:
             )  # fmt: skip
         except EventDeleted:
             raise EventDeleted("this memory was deleted on request: do not store it again") from None
-        is_pinned = args.pinned and is_trusted(await self._note(memory, id))
+        is_pinned = args.pinned and _may_pin(await self._note(memory, id))
         if tags := dict.fromkeys([*without_reserved(args.tags or ()), *([PINNED] if is_pinned else ())]):
             await memory.update(id, tags=list(tags), scope=self._scope)
         refused = {"pinned": False, "why": UNPINNABLE} if args.pinned and not is_pinned else {}
@@ -213,13 +214,15 @@ class _Operations:
         note = await self._note(memory, args.id)
         given = {"content": args.text, "title": args.title, "importance": args.importance}
         fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        if args.tags is not None or args.pinned is not None:
-            if args.pinned and not is_trusted(note):
-                raise InvalidInput(f"{note.id} cannot be pinned: {UNPINNABLE}")
+        worded = note.model_copy(update={name: fields[name] for name in ("content", "title") if name in fields})
+        if args.pinned and not _may_pin(worded):
+            raise InvalidInput(f"{note.id} cannot be pinned: {UNPINNABLE}")
+        is_pinned = "tags" in note.authored and PINNED in note.tags if args.pinned is None else args.pinned
+        is_unpinned = is_pinned and worded != note and bool(_flags(worded))
+        if args.tags is not None or args.pinned is not None or is_unpinned:
             own = [tag for tag in note.tags if tag in RESERVED_TAGS and tag != PINNED]
-            is_pinned = "tags" in note.authored and PINNED in note.tags if args.pinned is None else args.pinned
             tags = without_reserved(note.tags if args.tags is None else args.tags)
-            fields["tags"] = [*dict.fromkeys([*tags, *own]), *([PINNED] if is_pinned else [])]
+            fields["tags"] = [*dict.fromkeys([*tags, *own]), *([PINNED] if is_pinned and not is_unpinned else [])]
         if not fields:
             raise InvalidInput("nothing to change: give text, title, tags, importance or pinned")
         changed = await correct(note.id, fields, self._scope, memory)
@@ -294,6 +297,15 @@ class _Operations:
                 self._recalled.remove(id)
                 return None
         return ids[0] if ids else None
+
+
+def _may_pin(note: Note) -> bool:
+    """Return whether a tool may pin a note, by its writer and the content of all its parts."""
+    return is_trusted(note) and not _flags(note)
+
+
+def _flags(note: Note) -> tuple[str, ...]:
+    return flags_of(note.speaker, note.title, note.content)
 
 
 class Spec(NamedTuple):
