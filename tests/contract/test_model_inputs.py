@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from tests.contract.test_annotation import _short_pauses as _short_pauses  # a f
 from tests.contract.test_erasable import SECRETS
 from tests.contract.test_erasable import traces as traces  # a fixture
 from tests.contract.test_reflection import BOAT, KILN, region
+from tests.contract.test_retention import HOUR, Later
+from tests.contract.test_retention import later as later  # a fixture
 from tests.model_server import ModelServer
 from tests.scripted_model import reply
 from zettel import Memory
@@ -74,3 +77,27 @@ def test_a_copied_secret_is_deleted_with_its_source(
         memory.evolve(timeout=TIMEOUT)
         assert traces(SECRET) == []
         assert memory.check() == []
+
+
+@pytest.mark.parametrize("passed", [timedelta(), HOUR])
+def test_no_request_shows_an_expired_event(url: Any, later: Later, passed: timedelta) -> None:
+    """Even before the sweep, which begins up to a minute later."""
+    shown: list[str] = []
+
+    def answer(request: dict[str, Any]) -> str:
+        prompt = request["messages"][-1]["content"]
+        shown.extend([prompt] if SECRET in prompt else [])
+        return reply(request)
+
+    with Memory(url) as memory:
+        memory.add(f"Dr. Rossi is at {SECRET}.", speaker="Ann", session="a", ttl=HOUR)
+        memory.flush()
+        assert SECRET in memory.entity("Dr. Rossi").model_dump_json()
+    later.passed = passed
+    with ModelServer(answer) as server, Memory(url, llm=model(server)) as memory:
+        memory.add("He has a new door.", speaker="Ann", session="a")
+        memory.flush(timeout=TIMEOUT)
+        assert server.asked > 0
+        assert bool(shown) is (not passed)
+        memory.add("Dr. Rossi is a doctor.", speaker="Ann", session="a")
+        assert (SECRET in memory.entity("Dr. Rossi").model_dump_json()) is (not passed)

@@ -24,3 +24,13 @@ def present_micros() -> int:
 def has_ended(note: Note) -> bool:
     """Return whether a note is valid no more."""
     return note.valid_to is not None and note.valid_to <= present()
+
+
+def is_open(note: Note) -> bool:
+    """Return whether jobs read a note: it is not archived, and has not expired since the last sweep."""
+    return not note.archived and not has_expired(note)
+
+
+def has_expired(note: Note) -> bool:
+    """Return whether the time of a note is over, though the sweep may not have removed it."""
+    return note.expires_at is not None and note.expires_at <= present()

@@ -10,6 +10,7 @@ import anyio.to_thread
 from zettel.core.entity_decisions import EntityDecision, decisions_of
 from zettel.core.pacing import paced
 from zettel.core.paging import pages
+from zettel.core.present import has_expired
 from zettel.evolve.entities import EntityIndex
 from zettel.model import EntityDetails, Scope
 from zettel.ports import GraphStore
@@ -45,7 +46,7 @@ class EntityReader:
         group = index.group_of(name, scope)
         ids = index.notes_of(group)
         notes = await self._store.notes(scope, ids)
-        own = [notes[id] for id in ids if id in notes]
+        own = [notes[id] for id in ids if id in notes and not has_expired(notes[id])]
         return await anyio.to_thread.run_sync(index.details, group, own, limit)
 
 

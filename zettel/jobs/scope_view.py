@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zettel.core.authority import is_on_probation
-from zettel.core.present import has_ended
+from zettel.core.present import has_ended, has_expired
 from zettel.evolve.lessons import MAX_BEFORE, may_report_outcome
 from zettel.evolve.profile import Statement, statements
 from zettel.evolve.segments import Borders, Turn, segments, unit
@@ -78,7 +78,7 @@ class ScopeView:
         if note.kind not in SOURCE_KINDS:
             self.derived.add(note.id)
             return
-        if has_ended(note) or is_on_probation(note):
+        if has_ended(note) or has_expired(note) or is_on_probation(note):
             return
         if note.trust < 1:
             self.doubted[note.id] = note.trust
