@@ -1000,7 +1000,7 @@ class AsyncMemory:
         """Return the links that start or end at a note.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1021,7 +1021,7 @@ class AsyncMemory:
         """Return the notes within ``hops`` links of a note, nearest first.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             hops: The greatest number of links, 1 to 5.
             scope: The scope of the call; by default the memory's own.
 
@@ -1097,7 +1097,7 @@ class AsyncMemory:
         """Return the terms of a note, each with the number of notes that contain it.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1225,7 +1225,7 @@ class AsyncMemory:
         """Return every revision of a note: the change, its cause, and whether it is live.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1247,7 +1247,7 @@ class AsyncMemory:
         """Set fields of a note as a revision that can be reverted.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
             **fields: New values of ``content``, ``title``, ``caption``, ``context``, ``keywords``, ``tags``,
                 ``importance``, ``confidence``, ``kind``, ``valid_from``, ``valid_to``, ``expires_at`` (of all notes
@@ -1370,7 +1370,7 @@ class AsyncMemory:
         """Restore an earlier version of a note.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             version: The version to restore, from ``history``.
             scope: The scope of the call; by default the memory's own.
 
@@ -1399,7 +1399,7 @@ class AsyncMemory:
         call changes nothing.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1418,7 +1418,7 @@ class AsyncMemory:
         """Archive a note: searches and lists leave it out unless they include archived notes.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1440,7 +1440,7 @@ class AsyncMemory:
         """Restore a note that was archived or has decayed. A note that a person restored does not decay again.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1490,7 +1490,7 @@ class AsyncMemory:
         """End the probation of a note and of the other parts of its event, and return the changed notes.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1522,7 +1522,7 @@ class AsyncMemory:
         deletions; a server requires the right admin.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             reason: The reason, for people.
             principal: The name of a writer, instead of an id.
             scope: The scope of the call; by default the memory's own.
@@ -1549,7 +1549,7 @@ class AsyncMemory:
         """Release a note from quarantine, restore what the quarantine reverted, and return the changed notes.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             principal: The name of a writer whose quarantine ends, instead of an id.
             scope: The scope of the call; by default the memory's own.
 

@@ -1030,7 +1030,7 @@ class Memory:
         """Return the links that start or end at a note.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1051,7 +1051,7 @@ class Memory:
         """Return the notes within ``hops`` links of a note, nearest first.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             hops: The greatest number of links, 1 to 5.
             scope: The scope of the call; by default the memory's own.
 
@@ -1127,7 +1127,7 @@ class Memory:
         """Return the terms of a note, each with the number of notes that contain it.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1255,7 +1255,7 @@ class Memory:
         """Return every revision of a note: the change, its cause, and whether it is live.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1277,7 +1277,7 @@ class Memory:
         """Set fields of a note as a revision that can be reverted.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
             **fields: New values of ``content``, ``title``, ``caption``, ``context``, ``keywords``, ``tags``,
                 ``importance``, ``confidence``, ``kind``, ``valid_from``, ``valid_to``, ``expires_at`` (of all notes
@@ -1400,7 +1400,7 @@ class Memory:
         """Restore an earlier version of a note.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             version: The version to restore, from ``history``.
             scope: The scope of the call; by default the memory's own.
 
@@ -1429,7 +1429,7 @@ class Memory:
         call changes nothing.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1448,7 +1448,7 @@ class Memory:
         """Archive a note: searches and lists leave it out unless they include archived notes.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1470,7 +1470,7 @@ class Memory:
         """Restore a note that was archived or has decayed. A note that a person restored does not decay again.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1520,7 +1520,7 @@ class Memory:
         """End the probation of a note and of the other parts of its event, and return the changed notes.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             scope: The scope of the call; by default the memory's own.
 
         Returns:
@@ -1552,7 +1552,7 @@ class Memory:
         deletions; a server requires the right admin.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             reason: The reason, for people.
             principal: The name of a writer, instead of an id.
             scope: The scope of the call; by default the memory's own.
@@ -1578,7 +1578,7 @@ class Memory:
         """Release a note from quarantine, restore what the quarantine reverted, and return the changed notes.
 
         Args:
-            id: The id of a note (``n_…``) or of an event (``e_…``), or your own id of the event.
+            id: The id of a note (``n_…``), or your own id of the event.
             principal: The name of a writer whose quarantine ends, instead of an id.
             scope: The scope of the call; by default the memory's own.
 
