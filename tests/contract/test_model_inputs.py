@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.contract.support import noted
 from tests.contract.test_annotation import TIMEOUT, model
 from tests.contract.test_annotation import _short_pauses as _short_pauses  # a fixture
 from tests.contract.test_erasable import SECRETS
@@ -90,14 +91,25 @@ def test_no_request_shows_an_expired_event(url: Any, later: Later, passed: timed
         return reply(request)
 
     with Memory(url) as memory:
-        memory.add(f"Dr. Rossi is at {SECRET}.", speaker="Ann", session="a", ttl=HOUR)
+        memory.add(f"Dr. Anna Rossi is at {SECRET}.", speaker="Ann", session="a", ttl=HOUR)
+        memory.add("Dr. Rossi has a new door.", speaker="Ann", session="b")
         memory.flush()
-        assert SECRET in memory.entity("Dr. Rossi").model_dump_json()
-    later.passed = passed
+        assert SECRET in memory.entity("Dr. Anna Rossi").model_dump_json()
+        later.passed = passed
+        assert ("Dr. Anna Rossi" in {entity.name for entity in memory.entities().entities}) is (not passed)
     with ModelServer(answer) as server, Memory(url, llm=model(server)) as memory:
-        memory.add("He has a new door.", speaker="Ann", session="a")
-        memory.flush(timeout=TIMEOUT)
+        memory.add("He painted it.", speaker="Ann", session="a")
+        memory.evolve(timeout=TIMEOUT)
         assert server.asked > 0
         assert bool(shown) is (not passed)
-        memory.add("Dr. Rossi is a doctor.", speaker="Ann", session="a")
-        assert (SECRET in memory.entity("Dr. Rossi").model_dump_json()) is (not passed)
+
+
+def test_an_expired_event_is_annotated_if_it_is_valid_for_longer_after_all(url: Any, later: Later) -> None:
+    with ModelServer(reply) as server, Memory(url, llm=model(server)) as memory:
+        id = memory.add("The kiln has a new door.", speaker="Ann", ttl=HOUR)
+        later.passed = HOUR
+        memory.flush(timeout=TIMEOUT)
+        assert server.asked == 0
+        memory.update(id, expires_at=later() + HOUR)
+        memory.flush(timeout=TIMEOUT)
+        assert "context" in noted(memory, id).authored

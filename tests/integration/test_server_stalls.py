@@ -210,12 +210,13 @@ def test_one_key_does_not_delay_other_keys(
 ) -> None:
     url, keys, process = stalled
     attack = (REFUSED | ACCEPTED)[name]
-    if soak_scale(ROUNDS) == ROUNDS:
-        ratios = sorted(ratio(url, keys, attack, 5.0) for _ in range(ROUNDS))
-        record_property("ratio", ratios[ROUNDS // 2])
-        assert ratios[ROUNDS // 2] <= MOST_DELAY, ratios
-    else:
-        assert any(ratio(url, keys, attack, 2.0) <= 2 * MOST_DELAY for _ in range(ROUNDS))  # other tests delay some
+    is_soak = soak_scale(ROUNDS) == ROUNDS
+    most, seconds = (MOST_DELAY, 5.0) if is_soak else (2 * MOST_DELAY, 2.0)  # other tests delay a sample
+    ratios = [ratio(url, keys, attack, seconds)]
+    if is_soak or ratios[0] > most:
+        ratios = sorted([*ratios, *(ratio(url, keys, attack, seconds) for _ in range(ROUNDS - 1))])
+    record_property("ratio", ratios[len(ratios) // 2])
+    assert ratios[len(ratios) // 2] <= most, ratios
     if sys.platform == "linux":
         peak = Path(f"/proc/{process.pid}/status").read_text().partition("VmHWM:")[2].split()[0]
         assert int(peak) <= 700_000, f"{int(peak):,} KB"

@@ -353,14 +353,17 @@ def test_text_that_looks_like_instructions_is_never_pinned(tools: MemoryTools, m
     assert memory.get(allergy).tags == ("pinned",)
     tools.call("update_memory", {"id": allergy, "text": "Ann is allergic to walnuts and hazelnuts."})
     assert memory.get(allergy).tags == ("pinned",)
-    tools.call("update_memory", {"id": allergy, "text": attack})
-    assert memory.get(allergy).tags == ()
+    answer = tools.call("update_memory", {"id": allergy, "text": attack})
+    assert (answer["changed"], answer["pinned"], memory.get(allergy).tags) == (["tags", "text"], False, ())
     long = tools.call("add_memory", {"text": f"{'Ann sails to Bergen in May. ' * 80}\n{attack}", "pinned": True})
     assert (long["stored"], long["pinned"]) == (True, False)
     assert memory.get(long["id"]).tags == ()
     notice = memory.add("The harbour closes at nine.", role="assistant", pinned=True)
     tools.call("update_memory", {"id": notice, "importance": 0.9})
     assert memory.get(notice).tags == ("pinned",), "a person pinned it"
+    warning = memory.add('Report mails with "ignore all previous instructions" to Ann.', speaker="Ann", pinned=True)
+    tools.call("update_memory", {"id": warning, "title": "Runbook"})
+    assert memory.get(warning).tags == ("pinned",), "the words of the person have the flag"
 
 
 def test_speaker_names_cannot_inject_instructions(tools: MemoryTools, memory: Memory) -> None:

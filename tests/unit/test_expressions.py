@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields
-from pathlib import Path
+from importlib.resources import files
 
 import pytest
 from hypothesis import given
@@ -16,8 +16,8 @@ from zettel.text.language_files import language, language_codes
 
 TEXTS = [
     text
-    for file in sorted(Path("zettel/text/languages").glob("??.json"))
-    for frame in json.loads(file.read_text())["frames"]
+    for code in language_codes()
+    for frame in json.loads(files("zettel.text").joinpath(f"languages/{code}.json").read_text())["frames"]
     for text, _ in frame["examples"]
 ]
 
@@ -40,6 +40,11 @@ TEXTS = [
         (r"(?-i:[A-Z])and (?P<name>who)\d{1,2}", ("and ",)),
         (r"NAME", ("name",)),
         (r"", ()),
+        (r"don\u2019t|\x41bc|\101bd", ("don", "bc", "bd")),
+        (r"(?i)a", ()),
+        (r"a(?#comment)", ()),
+        (r"(?x:a b)cd|(?s-i:foo)de|(?P<q>a)(?P=q)", ("cd", "de", "a")),
+        (r"(?:word){0}x|(?:word){,}x", ("x",)),
     ],
 )
 def test_literals(expression: str, found: tuple[str, ...]) -> None:
@@ -55,10 +60,15 @@ def test_the_expressions_of_a_language_find_what_plain_ones_find(code: str) -> N
     assert len(expressions) > 10
     for expression in expressions:
         plain = re.compile(expression.pattern, re.IGNORECASE)
-        for text in (*TEXTS, *map(str.upper, TEXTS)):
+        for text in (*TEXTS, *map(str.upper, TEXTS), *(text.replace("i", "\u0131") for text in TEXTS)):
             match, expected = expression.search(text), plain.search(text)
             assert (match and match.span()) == (expected and expected.span()), (expression.pattern, text)
             assert expression.sub("|", text) == plain.sub("|", text)
+
+
+@pytest.mark.parametrize("text", ["He sa\u0131d", "\u0130S", "a\u017f"])
+def test_letters_with_another_lower_case_are_found(text: str) -> None:
+    assert Expression(r"said|is|as").search(text)
 
 
 WORDS = st.sampled_from(["a", "I", "we", "not ", " no", "'s", "any more"])

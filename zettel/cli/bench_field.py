@@ -14,7 +14,7 @@ from .common import common
 Places: TypeAlias = Annotated[
     list[int] | None, typer.Option("-k", "--k", min=1, help="Number of hits to evaluate; repeatable.")
 ]
-Beside: TypeAlias = Annotated[
+Baselines: TypeAlias = Annotated[
     str,
     typer.Option(
         "--beside", metavar="SYSTEMS",
@@ -32,7 +32,7 @@ def longmemeval(
     ),
     k: Places = None,
     scorer: Scorers = None,
-    beside: Beside = BESIDE,
+    beside: Baselines = BESIDE,
     json: JsonFile = None,
 ) -> None:
     """Measure on LongMemEval how well searches find evidence sessions and turns, beside baselines.
@@ -65,7 +65,7 @@ def multihop(
     without: Without = "",
     ablate: Ablate = False,
     scorer: Scorers = None,
-    beside: Beside = BESIDE,
+    beside: Baselines = BESIDE,
     plot: Plot = None,
     json: JsonFile = None,
 ) -> None:
@@ -101,7 +101,7 @@ def personamem(
     size: Literal["32k", "128k"] = typer.Option("32k", "--size", help="Length of the chat histories in tokens."),
     k: Places = None,
     scorer: Scorers = None,
-    beside: Beside = BESIDE,
+    beside: Baselines = BESIDE,
     json: JsonFile = None,
 ) -> None:
     """Measure on PersonaMem-v2 how well searches find the messages that reveal a preference, beside baselines.
@@ -131,7 +131,7 @@ def memoryagentbench(
     path: Path = typer.Argument(metavar="PATH", help="MemoryAgentBench's conflict resolution: Parquet or JSON lines."),
     k: Places = None,
     scorer: Scorers = None,
-    beside: Beside = BESIDE,
+    beside: Baselines = BESIDE,
     json: JsonFile = None,
 ) -> None:
     """Measure on MemoryAgentBench whether searches find the newest version of a fact, beside baselines.
@@ -163,7 +163,7 @@ def halumem(
     ),
     k: Places = None,
     scorer: Scorers = None,
-    beside: Beside = BESIDE,
+    beside: Baselines = BESIDE,
     json: JsonFile = None,
 ) -> None:
     """Measure on HaluMem how well searches find evidence, and new facts before outdated ones, beside baselines.

@@ -32,7 +32,7 @@ MOST_VALUES = 1000
 """Values of one subject and attribute that are compared."""
 
 
-def fact_event(
+def fact_fields(
     subject: str, attribute: str, value: str, valid_from: datetime | None, id: str | None, session: str | None
 ) -> dict[str, Any]:
     """Return the fields of the event of a fact: "Ann, home: Porto"."""

@@ -15,6 +15,7 @@ from zettel.core.drafts import annotate
 from zettel.core.fold import fold, live_versions, state_of
 from zettel.core.follow_ups import FollowUps, expiry_jobs
 from zettel.core.merges import followers
+from zettel.core.present import has_expired, is_active
 from zettel.core.privacy import SecretGuard, report
 from zettel.core.reindex import reindexed
 from zettel.core.revise import restored, revised
@@ -172,6 +173,9 @@ class NoteEditor:
             is_reworded = any(put.revision.change.keys() & {"content", "title"} for put in steps)
             reworded = {note_id} if is_reworded else ()
             follow = await reindexed(self._store, self._vectors, self._follow_ups, scope, puts, clock, reworded)
+            before, _ = state_of(histories[note_id])
+            if has_expired(before) and is_active(done[0]) and not is_reworded:  # jobs left it out
+                follow += self._follow_ups.of(scope, done[0], clock.now, embeds=False)
             return [*puts, *follow, *expiry_jobs(scope, done)]
 
         await self._commits.commit(scope, plan)

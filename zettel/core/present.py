@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from zettel.model import Note, to_micros
+from zettel.ports.candidate_rules import expired
 
 
 def _clock() -> datetime:
@@ -26,11 +27,11 @@ def has_ended(note: Note) -> bool:
     return note.valid_to is not None and note.valid_to <= present()
 
 
-def is_open(note: Note) -> bool:
-    """Return whether jobs read a note: it is not archived, and has not expired since the last sweep."""
+def is_active(note: Note) -> bool:
+    """Return whether a note is neither archived nor expired."""
     return not note.archived and not has_expired(note)
 
 
 def has_expired(note: Note) -> bool:
-    """Return whether the time of a note is over, though the sweep may not have removed it."""
-    return note.expires_at is not None and note.expires_at <= present()
+    """Return whether a note has expired, though the sweep may not have removed it yet."""
+    return expired(note, present_micros())

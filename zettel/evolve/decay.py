@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from zettel.core.present import has_ended
 from zettel.errors import InvalidInput
 from zettel.evolve.profile import FACT_WEIGHT, statements
 from zettel.model import Kind, Note, NoteUse
@@ -58,17 +57,17 @@ class Decay:
         """Return whether a note has decayed at ``now``; ``importance`` comes from its links."""
         assert isinstance(self.older_than, timedelta)
         return (
-            may_decay(note)
+            may_decay(note, now)
             and now - use.since > self.older_than
             and strength(use, now) < self.strength
             and max(note.importance, importance) < self.importance
         )
 
 
-def may_decay(note: Note) -> bool:
-    """Return whether a note can decay: events and replaced facts can, statements of people about themselves cannot."""
+def may_decay(note: Note, now: datetime) -> bool:
+    """Return whether a note can decay: events and former facts can, statements of people about themselves cannot."""
     if note.archived or PINNED in note.tags:
         return False
     if note.kind is Kind.SEMANTIC:
-        return has_ended(note)
+        return note.valid_to is not None and note.valid_to <= now
     return note.kind is Kind.EPISODIC and all(each.weight < FACT_WEIGHT for each in statements(note))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 import anyio.to_thread
 
 from zettel.core.entity_decisions import EntityDecision, decisions_of
 from zettel.core.pacing import paced
 from zettel.core.paging import pages
-from zettel.core.present import has_expired
+from zettel.core.present import has_expired, present
 from zettel.evolve.entities import EntityIndex
 from zettel.model import EntityDetails, Scope
 from zettel.ports import GraphStore
@@ -21,24 +23,32 @@ CACHED = 8
 """Scopes whose entities are cached."""
 
 
+class _Cached(NamedTuple):
+    """The entities of a scope as of a ``seq``; ``until`` is when the first of its notes expires."""
+
+    seq: int
+    until: datetime | None
+    entities: EntityIndex
+
+
 class EntityReader:
     """Finds the entities of the scopes of a store. The first read after a write reads the whole scope."""
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
-        self._cached: OrderedDict[Scope, tuple[int, EntityIndex]] = OrderedDict()
+        self._cached: OrderedDict[Scope, _Cached] = OrderedDict()
 
     async def index(self, scope: Scope) -> EntityIndex:
         """Return the entities of a scope."""
         seq = (await self._store.state(scope)).seq
         cached = self._cached.get(scope)
-        if cached is None or cached[0] != seq:
-            decisions = await decisions_of(self._store, scope)
-            cached = self._cached[scope] = seq, await read_index(self._store, scope, decisions)
+        if cached is None or cached.seq != seq or (cached.until is not None and cached.until <= present()):
+            index, until = await read_index(self._store, scope, await decisions_of(self._store, scope))
+            cached = self._cached[scope] = _Cached(seq, until, index)
             if len(self._cached) > CACHED:
                 self._cached.popitem(last=False)
         self._cached.move_to_end(scope)
-        return cached[1]
+        return cached.entities
 
     async def details(self, scope: Scope, name: str, limit: int) -> EntityDetails:
         """Return one entity. Raises ``NotFound``, and ``InvalidInput`` for an ambiguous name."""
@@ -46,16 +56,20 @@ class EntityReader:
         group = index.group_of(name, scope)
         ids = index.notes_of(group)
         notes = await self._store.notes(scope, ids)
-        own = [notes[id] for id in ids if id in notes and not has_expired(notes[id])]
+        own = [notes[id] for id in ids if id in notes]
         return await anyio.to_thread.run_sync(index.details, group, own, limit)
 
 
-async def read_index(store: GraphStore, scope: Scope, decisions: Sequence[EntityDecision]) -> EntityIndex:
-    """Read the entities of a scope, which these decisions merge and split."""
-    index = EntityIndex()
+async def read_index(
+    store: GraphStore, scope: Scope, decisions: Sequence[EntityDecision]
+) -> tuple[EntityIndex, datetime | None]:
+    """Read the entities of a scope, which these decisions merge and split, and when the first of its notes expires."""
+    index, until = EntityIndex(), None
     async for page in pages(store, scope, PAGE):
-        uses = await store.uses(scope, [note.id for note in page])
-        async for note in paced(page):
+        active = [note for note in page if not has_expired(note)]
+        uses = await store.uses(scope, [note.id for note in active])
+        async for note in paced(active):
             index.add(note, uses.get(note.id, ()))
+            until = min(filter(None, (until, note.expires_at)), default=None)
     index.finish(decisions)
-    return index
+    return index, until

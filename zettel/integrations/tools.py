@@ -11,7 +11,7 @@ returned as one line that a model can act upon. Cypher has no tool, because Cyph
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -217,19 +217,19 @@ class _Operations:
         worded = note.model_copy(update={name: fields[name] for name in ("content", "title") if name in fields})
         if args.pinned and not _may_pin(worded):
             raise InvalidInput(f"{note.id} cannot be pinned: {UNPINNABLE}")
-        is_pinned = "tags" in note.authored and PINNED in note.tags if args.pinned is None else args.pinned
-        is_unpinned = is_pinned and worded != note and bool(_flags(worded))
-        if args.tags is not None or args.pinned is not None or is_unpinned:
-            own = [tag for tag in note.tags if tag in RESERVED_TAGS and tag != PINNED]
-            tags = without_reserved(note.tags if args.tags is None else args.tags)
-            fields["tags"] = [*dict.fromkeys([*tags, *own]), *([PINNED] if is_pinned and not is_unpinned else [])]
+        was_pinned = "tags" in note.authored and PINNED in note.tags
+        loses_pin = was_pinned and not {*_flags(worded)} <= {*_flags(note)}
+        if args.tags is not None or args.pinned is not None or loses_pin:
+            is_pinned = was_pinned and not loses_pin if args.pinned is None else args.pinned
+            fields["tags"] = _with_tags(note, args.tags, is_pinned)
         if not fields:
             raise InvalidInput("nothing to change: give text, title, tags, importance or pinned")
         changed = await correct(note.id, fields, self._scope, memory)
         for id in (note.id, args.id):
             self._recalled.remove(id)
         names = sorted(tool_answers.NAMES.get(field, field) for field in fields)
-        return {"id": changed.id, "version": changed.version, "changed": names}
+        unpinned = {"pinned": False, "why": UNPINNABLE} if loses_pin else {}
+        return {"id": changed.id, "version": changed.version, "changed": names, **unpinned}
 
     async def delete(self, memory: AsyncMemory, args: tool_arguments.Delete) -> Answer:
         _require_note(args.id)
@@ -302,6 +302,13 @@ class _Operations:
 def _may_pin(note: Note) -> bool:
     """Return whether a tool may pin a note, by its writer and the content of all its parts."""
     return is_trusted(note) and not _flags(note)
+
+
+def _with_tags(note: Note, tags: Sequence[str] | None, is_pinned: bool) -> list[str]:
+    """Return the tags of a note with other tags by a tool (None: with its own), which sets no reserved ones."""
+    reserved = [tag for tag in note.tags if tag in RESERVED_TAGS and tag != PINNED]
+    others = without_reserved(note.tags if tags is None else tags)
+    return [*dict.fromkeys([*others, *reserved]), *([PINNED] if is_pinned else [])]
 
 
 def _flags(note: Note) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from zettel.annotate.segments import segments
 from zettel.core.commit import Clock, Commits
 from zettel.core.follow_ups import FollowUps, UnfinishedJobs, finish, finish_plan, needs_own_request, newest_jobs
 from zettel.core.mentions import mention_ops
-from zettel.core.present import is_open
+from zettel.core.present import is_active
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors, embed_texts
 from zettel.errors import InvalidModelItem, InvalidModelOutput
@@ -65,7 +65,7 @@ class AnnotateJob(JobHandler):
         """Annotate the notes of these jobs; return the jobs that failed and why."""
         by_note, superseded = newest_jobs(jobs)
         stored = await self._store.notes(scope, sorted(by_note))
-        notes = {id: note for id, note in stored.items() if is_open(note)}
+        notes = {id: note for id, note in stored.items() if is_active(note)}
         done = [job for job in superseded if job.note in stored] + [by_note[id] for id in stored.keys() - notes.keys()]
         if done:  # a later job of the same note supersedes them, or the note is archived or expired
             await self._commits.commit(scope, finish_plan(done))
@@ -124,8 +124,7 @@ class AnnotateJob(JobHandler):
             return []
         turns = Filter(session=first.session, kinds=(Kind.EPISODIC.value,))
         page = await self._store.page(scope, turns, max(0, first.seq - LOOK_BACK), LOOK_BACK)
-        entitled = [note for note in page if note.trust >= first.trust and is_open(note)]
-        turns_before = [note for note in entitled if note.seq < first.seq]
+        turns_before = [note for note in page if note.seq < first.seq and note.trust >= first.trust and is_active(note)]
         return turns_before[-self._annotator.before :]
 
     # writing --------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from zettel.core.decisions import is_reverted
 from zettel.core.follow_ups import FollowUps, UnfinishedJobs, finish
 from zettel.core.merges import live_merges
 from zettel.core.paging import pages
+from zettel.core.present import present
 from zettel.core.reindex import reindexed
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
@@ -57,8 +58,9 @@ class DecayJob(JobHandler):
 
     async def do(self, scope: Scope, jobs: Sequence[Job]) -> list[UnfinishedJobs]:
         """Archive the decayed notes in the scope of these jobs."""
+        now = present()
         async for page in pages(self._store, scope, PAGE):
-            if ids := [note.id for note in page if may_decay(note)]:
+            if ids := [note.id for note in page if may_decay(note, now)]:
                 await self._commit(scope, ids, ())
         await self._commit(scope, (), jobs)
         return []

@@ -20,7 +20,7 @@ from zettel.core.fold import fold, live_revisions, state_of, worded_at
 from zettel.core.follow_ups import erase_answers_plan
 from zettel.core.mentions import mention_ops
 from zettel.core.paging import pages
-from zettel.core.present import is_open
+from zettel.core.present import is_active
 from zettel.core.revise import flagged, revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors, embed_texts
@@ -134,7 +134,7 @@ class ModelEvolution:
         neighbours = await self._store.notes(scope, sorted({id for tied in ties.values() for id in tied}))
         positions: dict[str, int] = {}
         chosen: list[NoteCandidates] = []
-        for note in sorted(filter(is_open, notes.values()), key=lambda note: note.seq):
+        for note in sorted(filter(is_active, notes.values()), key=lambda note: note.seq):
             tied = [neighbours[id] for id in ties[note.id] if id in neighbours]
             older = [other for other in tied if _is_candidate(other, note)]
             older.sort(key=lambda other: (-ties[note.id][other.id], other.seq))
@@ -267,7 +267,7 @@ def _as_changed(note: Note, change: Mapping[str, Any]) -> Note:
 
 def _is_candidate(other: Note, note: Note) -> bool:
     """Return whether a new note may change another one: an older one of no higher trust."""
-    return is_open(other) and other.kind is not Kind.INSIGHT and is_older(other, note) and may_replace(note, other)
+    return is_active(other) and other.kind is not Kind.INSIGHT and is_older(other, note) and may_replace(note, other)
 
 
 def _related(links: Iterable[Link]) -> set[str]:

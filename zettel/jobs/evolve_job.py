@@ -18,7 +18,7 @@ from zettel.core.decisions import is_reverted, not_reverted
 from zettel.core.fold import fold, live_revisions, state_of, worded_at
 from zettel.core.follow_ups import UnfinishedJobs, finish
 from zettel.core.paging import pages
-from zettel.core.present import is_open
+from zettel.core.present import is_active
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.errors import ZettelError
@@ -96,7 +96,7 @@ class EvolveJob(JobHandler):
         others = {other for ties in strongest.values() for other in ties}
         notes = Rows(await self._store.notes(scope, sorted(others.union(ids))))
         # Insights only repeat their notes.
-        visible = {id for id, note in notes.items() if is_open(note) and note.kind is not Kind.INSIGHT}
+        visible = {id for id, note in notes.items() if is_active(note) and note.kind is not Kind.INSIGHT}
         neighbours: dict[str, list[str]] = {}
         for id, ties in strongest.items():
             entitled = [other for other in ties.keys() & visible if may_replace(notes[other], notes[id])]

@@ -23,7 +23,7 @@ from zettel.core.follow_ups import (
     needs_own_request,
     newest_jobs,
 )
-from zettel.core.present import is_open
+from zettel.core.present import is_active
 from zettel.core.revise import revised
 from zettel.core.rows import Rows
 from zettel.core.vectors import Vectors
@@ -107,7 +107,7 @@ class LinkJob(JobHandler):
         """Link facts and annotated notes by a model, and other notes by thresholds and rules."""
         by_note, superseded = newest_jobs(jobs)
         notes = await self._store.notes(scope, sorted(by_note))
-        chosen = {note.id: note for note in notes.values() if _is_worded(note) and is_open(note)}
+        chosen = {note.id: note for note in notes.values() if _is_worded(note) and is_active(note)}
         if done := [job for job in superseded if job.note in chosen]:
             await self._commits.commit(scope, finish_plan(done))
         plain = [job for job in jobs if job.note not in chosen]
@@ -189,11 +189,11 @@ class LinkJob(JobHandler):
         return CandidateBatch(tuple(candidates), tuple(others[id] for id in positions))
 
     async def _proposed(self, scope: Scope, group: Sequence[Note]) -> dict[str, list[Note]]:
-        """Return by note the older notes that it replaces or contradicts by the rules, which a model then judges."""
+        """Return by note the older active notes that it replaces or contradicts by the rules; a model judges them."""
         space = await self._vectors.space()
         nearest = await self._store.near(scope, [note.id for note in group], space.id, NEIGHBOURS_ASKED)
         others = await self._store.notes(scope, sorted({id for near in nearest for id, _ in near.others}))
-        others = {id: other for id, other in others.items() if is_open(other)}
+        others = {id: other for id, other in others.items() if is_active(other)}
         near_notes = {near.note: [others[id] for id, _ in near.others if id in others] for near in nearest}
         proposed: dict[str, list[Note]] = {}
         for note in group:

@@ -185,7 +185,7 @@ class ReflectJob(JobHandler):
         if self._matcher is None:
             return []
         by_people = [decision for decision in await decisions_of(self._store, scope) if decision.by == "user"]
-        index = await read_index(self._store, scope, by_people)
+        index, _ = await read_index(self._store, scope, by_people)
         existing = {_keys(names): note for note in derived if (names := decided_names(note.note))}
         settled = {keys for keys, note in existing.items() if note.is_settled}
         keys = [pair for pair in index.doubtful(PAIRS) if frozenset(pair) not in settled]

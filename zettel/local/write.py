@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from zettel.core.add_facts import fact_event
+from zettel.core.add_facts import fact_fields
 from zettel.core.arguments import (
     Time,
     checked,
@@ -73,7 +73,7 @@ async def add_fact(
     source_ids = [await note_id_of(engine.store, scope, source) for source in names_of("sources", sources)]
     # The key by which facts are compared has the words of both in another form, in which no pattern finds a secret.
     subject, attribute = engine.guard.text("subject", subject), engine.guard.text("attribute", attribute)
-    event = checked(fact_event(subject, attribute, value, start, id, session))
+    event = checked(fact_fields(subject, attribute, value, start, id, session))
     (outcome,) = await engine.remember(scope, [event], "error", Ordinals())
     note_id = head_of(event, outcome)
     await engine.facts.write(scope, note_id, end, source_ids)

@@ -11,12 +11,18 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 _ITEM = re.compile(
-    r"(?P<letter>[\w ',:=-](?![?*{+]))|(?P<open>\()|\\.|\[\^?\]?(?:\\.|[^]\\])*\]|\{[^}]*\}|.", re.DOTALL
+    r"(?P<letter>[\w ',:=-](?![?*{+]))|(?P<open>\()|\\(?:x..|u.{4}|U.{8}|N\{[^}]*\}|[0-7]{1,3}|.)"
+    r"|\[\^?\]?(?:\\.|[^]\\])*\]|\{[^}]*\}|.",
+    re.DOTALL,
 )
 """A character that only matches itself, the start of a group, or anything else in an expression."""
-_GROUP = re.compile(r"\((?:\?(?:P<\w+>|-?[aimsx]+:|:))?")
-_LOOK = re.compile(r"\(\?<?[=!]")
-_OPTIONAL = re.compile(r"[?*]|\{0?,")
+_GROUP = re.compile(r"\((?!\?)|\(\?(?:P<\w+>|-?i:|:)")
+"""The beginning of a group whose match is part of the text; others, such as look-arounds, are left out."""
+_OPTIONAL = re.compile(r"[?*]|\{0*[,}]")
+_UNREAD = re.compile(r"\(\?(?:[a-zA-Z]+\)|#)")
+"""Flags of a whole expression, and comments."""
+_OTHER_CASE = re.compile("[\u0131\u0130\u017f]")
+"""Letters that match "i" and "s", though their lower case is another."""
 
 
 class Expression:
@@ -43,7 +49,7 @@ class Expression:
         return self._regex.sub(new, text) if self._may_match(text) else text
 
     def _may_match(self, text: str) -> bool:
-        if not self._literals:
+        if not self._literals or (not text.isascii() and _OTHER_CASE.search(text)):
             return True
         low = text.lower()
         for literal in self._literals:  # noqa: SIM110 - any() takes four times as long
@@ -58,6 +64,8 @@ def literals(expression: str) -> tuple[str, ...]:
     >>> literals(r"\b(they|we)'re\b|cannot")
     ("'re", 'cannot')
     """
+    if _UNREAD.search(expression):
+        return ()
     found: list[str] = []
     for alternative in _alternatives(expression):
         best = max(_required(alternative), key=_selectivity)
@@ -92,10 +100,9 @@ def _required(expression: str) -> Iterator[tuple[str, ...]]:
         yield (run,) if run else ()
         run = ""
         if item["open"]:
-            start, place = item.start(), _group_end(expression, item.start())
-            if not _LOOK.match(expression, start) and not _OPTIONAL.match(expression, place):
-                opening = _GROUP.match(expression, start)
-                yield literals(expression[opening.end() if opening else start : place - 1])
+            opening, place = _GROUP.match(expression, item.start()), _group_end(expression, item.start())
+            if opening and not _OPTIONAL.match(expression, place):
+                yield literals(expression[opening.end() : place - 1])
     yield (run,) if run else ()
 
 

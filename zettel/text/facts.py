@@ -166,7 +166,7 @@ class _Sentence:
         self._is_first = True
         self._break = ""  # what follows the clause: "while"
         self._is_introduced = False  # whether the last clause named the topic only
-        self._listed: tuple[str, dict[str, list[tuple[Frame, Pattern]]]] = ("", {})  # of which text, and its patterns
+        self._candidates_of: tuple[str, dict[str, list[tuple[Frame, Pattern]]]] = ("", {})  # a text; by attribute
         self.belongings: list[Fact] = []
         self.endings: list[Fact] = []
 
@@ -283,12 +283,12 @@ class _Sentence:
 
     def _candidates(self, text: str, attribute: str) -> list[tuple[Frame, Pattern]]:
         """Return the patterns that may match; a clause is read for facts, belongings and endings in turn."""
-        if self._listed[0] != text:
-            found: dict[str, list[tuple[Frame, Pattern]]] = {"": [], HAS: [], ANY: []}
+        if self._candidates_of[0] != text:
+            by_attribute: dict[str, list[tuple[Frame, Pattern]]] = {"": [], HAS: [], ANY: []}
             for frame, pattern in self._language.candidates(text):
-                found[frame.attribute if frame.attribute in (HAS, ANY) else ""].append((frame, pattern))
-            self._listed = text, found
-        return self._listed[1][attribute]
+                by_attribute[frame.attribute if frame.attribute in (HAS, ANY) else ""].append((frame, pattern))
+            self._candidates_of = text, by_attribute
+        return self._candidates_of[1][attribute]
 
     def _first(self, clause: str, candidates: Iterable[tuple[Frame, Pattern]]) -> _Match | None:
         """Return the first pattern that a clause fills, or else a topic."""

@@ -137,9 +137,9 @@ class Language:
     def candidates(self, clause: str) -> list[tuple[Frame, Pattern]]:
         """Return the patterns that may match a clause, in order."""
         words = _LETTERS.findall(clause.lower())
-        places = self._by_cue[""].union(*map(self._places, words))
+        indices = self._by_cue[""].union(*map(self._indices_of, words))
         is_numeric = bool(_DIGIT.search(clause)) or not self._counted.isdisjoint(words)
-        patterns = (self._patterns[place] for place in sorted(places))
+        patterns = (self._patterns[index] for index in sorted(indices))
         return [(frame, pattern) for frame, pattern in patterns if is_numeric or not pattern.is_numeric]
 
     @cached_property
@@ -156,28 +156,28 @@ class Language:
     def _patterns(self) -> tuple[tuple[Frame, Pattern], ...]:
         return tuple((frame, pattern) for frame in self.frames for pattern in frame.patterns)
 
-    def _places(self, word: str) -> frozenset[int]:
-        """Return which patterns a word may match."""
-        cached = self._cached_places.get(word)
+    def _indices_of(self, word: str) -> frozenset[int]:
+        """Return the indices of the patterns that a clause with a word may match."""
+        cached = self._cached_indices.get(word)
         if cached is None:
             by_cue = self._by_cue
             cues = (word[:end] for end in range(1, len(word) + 1))
             cached = frozenset[int]().union(*(by_cue[cue] for cue in cues if cue in by_cue))
-            if len(self._cached_places) < CACHED_WORDS:
-                self._cached_places[word] = cached
+            if len(self._cached_indices) < CACHED_WORDS:
+                self._cached_indices[word] = cached
         return cached
 
     @cached_property
-    def _cached_places(self) -> dict[str, frozenset[int]]:
+    def _cached_indices(self) -> dict[str, frozenset[int]]:
         return {}
 
     @cached_property
     def _by_cue(self) -> dict[str, frozenset[int]]:
         by_cue: defaultdict[str, set[int]] = defaultdict(set)
-        for place, (_, pattern) in enumerate(self._patterns):
+        for index, (_, pattern) in enumerate(self._patterns):
             for cue in pattern.cues or ("",):
-                by_cue[cue].add(place)
-        return {"": frozenset()} | {cue: frozenset(places) for cue, places in by_cue.items()}
+                by_cue[cue].add(index)
+        return {"": frozenset()} | {cue: frozenset(indices) for cue, indices in by_cue.items()}
 
     @cached_property
     def _counted(self) -> frozenset[str]:

@@ -32,4 +32,4 @@ def written_out(text: str) -> str:
     """
     if _SHORT.isdisjoint(_LETTERS.findall(text.lower())):
         return text
-    return _WORD.sub(lambda word: _WORDS[word[0].lower()], _IM.sub("I'm", text))
+    return _WORD.sub(lambda word: _WORDS.get(word[0].lower(), word[0]), _IM.sub("I'm", text))
