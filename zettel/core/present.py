@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from zettel.model import Note, to_micros
-from zettel.ports.candidate_rules import expired
 
 
 def _clock() -> datetime:
@@ -34,4 +33,4 @@ def is_active(note: Note) -> bool:
 
 def has_expired(note: Note) -> bool:
     """Return whether a note has expired, though the sweep may not have removed it yet."""
-    return expired(note, present_micros())
+    return note.expires_at is not None and note.expires_at <= present()
