@@ -29,7 +29,7 @@ from zettel.core.vectors import Vectors
 from zettel.errors import NotFound
 from zettel.model import CallKind, Cause, Input, Kind, Note, Scope
 from zettel.ports import GraphStore, LookupQuery, ScopeState
-from zettel.ports.candidate_rules import expired
+from zettel.ports.expiry import expired
 from zettel.ports.operations import (
     EraseAnswers,
     EraseEvents,

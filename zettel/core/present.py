@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from zettel.model import Note, to_micros
+from zettel.ports.expiry import expired
 
 
 def _clock() -> datetime:
@@ -33,4 +34,4 @@ def is_active(note: Note) -> bool:
 
 def has_expired(note: Note) -> bool:
     """Return whether a note has expired, though the sweep may not have removed it yet."""
-    return note.expires_at is not None and note.expires_at <= present()
+    return expired(note, present_micros())

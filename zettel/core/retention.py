@@ -25,7 +25,7 @@ from zettel.core.vectors import Vectors
 from zettel.model import TIME_MIN, Cause, JobKind, Kind, Note, Retention, Scope, Swept, Then, to_micros
 from zettel.model.tags import PINNED
 from zettel.ports import GraphStore, ScopeState
-from zettel.ports.candidate_rules import expired
+from zettel.ports.expiry import expired
 from zettel.ports.operations import Op, PutRetention, PutRevision
 from zettel.ports.query import Filter
 

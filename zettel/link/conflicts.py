@@ -8,7 +8,7 @@ from zettel.core.paging import pages
 from zettel.core.present import present_micros
 from zettel.model import Conflict, EventRecord, LinkType, Note, Scope, Source
 from zettel.ports import GraphStore
-from zettel.ports.candidate_rules import expired
+from zettel.ports.expiry import expired
 
 PAGE = 500
 """Notes per page."""

@@ -6,7 +6,7 @@ from zettel.core.present import present_micros
 from zettel.errors import InvalidInput
 from zettel.model import Link, Neighbor, Note, Scope
 from zettel.ports import GraphStore
-from zettel.ports.candidate_rules import expired
+from zettel.ports.expiry import expired
 
 MAX_HOPS = 5
 """More hops would reach the whole scope."""

@@ -44,7 +44,7 @@ from zettel.model import (
     Term,
     to_micros,
 )
-from zettel.ports.candidate_rules import expired
+from zettel.ports.expiry import expired
 from zettel.ports.query import Selection
 from zettel.text.tokens import phrase_key
 

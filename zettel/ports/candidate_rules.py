@@ -31,6 +31,7 @@ import numpy as np
 
 from zettel.model import as_metadata_pairs, to_micros
 from zettel.ports.conditions import matches
+from zettel.ports.expiry import expired
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,11 +75,6 @@ def passes(note: Note, filter: Filter) -> bool:
         and (filter.unexpired_at is None or note.archived or not expired(note, filter.unexpired_at))
         and (filter.where is None or matches(filter.where, note.metadata, note))
     )
-
-
-def expired(note: Note, moment: int) -> bool:
-    """Return True if the note expired by a moment, in microseconds."""
-    return note.expires_at is not None and to_micros(note.expires_at) <= moment
 
 
 def idf(df: NDArray[np.integer] | NDArray[np.floating], notes: int) -> NDArray[np.float64]:

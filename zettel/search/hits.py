@@ -10,7 +10,7 @@ from zettel.core.authority import trust
 from zettel.core.present import present_micros
 from zettel.link.fact_changes import REASON
 from zettel.model import Hit, LinkType, Note, Scope, Step
-from zettel.ports.candidate_rules import expired
+from zettel.ports.expiry import expired
 from zettel.search.disputed import doubted
 from zettel.search.explain import explain
 from zettel.search.note_states import Found, is_current, known_then

@@ -24,7 +24,8 @@ from zettel.core.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
 from zettel.model import Hit, Kind, Note, NoteUse, Scope, to_micros
 from zettel.ports import GraphStore, JointScorer, Reranker, Scorer
-from zettel.ports.candidate_rules import expired, passes
+from zettel.ports.candidate_rules import passes
+from zettel.ports.expiry import expired
 from zettel.ports.query import Candidates, Query, Question, SearchRequest, Seed
 from zettel.scoring.ranking import Ranked, outdated, rank
 from zettel.scoring.strength import FRESH, strength, with_weak_use

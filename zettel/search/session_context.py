@@ -17,7 +17,7 @@ from zettel.core.authority import is_on_probation
 from zettel.core.present import present_micros
 from zettel.llm.prompt_lines import clip
 from zettel.model import EventRecord, Kind, Note, event_text
-from zettel.ports.candidate_rules import expired
+from zettel.ports.expiry import expired
 from zettel.search.pack import SPEAKER_CHARS, WARNING, cut, estimate_tokens
 from zettel.text.extraction import asks, sentences
 from zettel.text.facts import states_fact

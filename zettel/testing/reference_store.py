@@ -28,7 +28,8 @@ from zettel.model import (
     from_micros,
     to_micros,
 )
-from zettel.ports.candidate_rules import RARE_TERM_DF, expired, passes
+from zettel.ports.candidate_rules import RARE_TERM_DF, passes
+from zettel.ports.expiry import expired
 from zettel.ports.query import Candidates, Filter, Query, ScopeStats, Seed, Selection, Tally
 from zettel.testing.reference_records import ReferenceRecords, ScopeTables
 from zettel.text.extraction import is_question
