@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Literal, TypeAlias
 
 import typer
 
 from .bench_options import Ablate, Plot, Scorers, Without, baseline_names, require_complete_scorer, separated
 from .benchmark_output import JsonFile, measure, require_drawable, require_readable
-from .common import common
+from .common import Common, common
 
 Places: TypeAlias = Annotated[
     list[int] | None, typer.Option("-k", "--k", min=1, help="Number of hits to evaluate; repeatable.")
@@ -48,13 +49,7 @@ def longmemeval(
     require_readable(path, json)
     from zettel.bench import longmemeval as benchmark
 
-    measure(
-        lambda progress: benchmark.run(
-            path, progress, sorted(set(k or benchmark.KS)), turns, options.embedder,
-            baselines=baseline_names(beside), scorers=scorer or (),
-        ),
-        options, json,
-    )  # fmt: skip
+    _compare(benchmark, path, options, k, scorer, beside, json, turns)
 
 
 def multihop(
@@ -117,13 +112,7 @@ def personamem(
     require_readable(path, json)
     from zettel.bench import personamem as benchmark
 
-    measure(
-        lambda progress: benchmark.run(
-            path, progress, sorted(set(k or benchmark.KS)), size, options.embedder,
-            baselines=baseline_names(beside), scorers=scorer or (),
-        ),
-        options, json,
-    )  # fmt: skip
+    _compare(benchmark, path, options, k, scorer, beside, json, size)
 
 
 def memoryagentbench(
@@ -146,13 +135,7 @@ def memoryagentbench(
     require_readable(path, json)
     from zettel.bench import memoryagentbench as benchmark
 
-    measure(
-        lambda progress: benchmark.run(
-            path, progress, sorted(set(k or benchmark.KS)), options.embedder,
-            baselines=baseline_names(beside), scorers=scorer or (),
-        ),
-        options, json,
-    )  # fmt: skip
+    _compare(benchmark, path, options, k, scorer, beside, json)
 
 
 def halumem(
@@ -180,10 +163,24 @@ def halumem(
     require_readable(path, json)
     from zettel.bench import halumem as benchmark
 
+    _compare(benchmark, path, options, k, scorer, beside, json, events)
+
+
+def _compare(
+    benchmark: ModuleType,
+    path: Path,
+    options: Common,
+    k: list[int] | None,
+    scorers: list[str] | None,
+    beside: str,
+    json: JsonFile,
+    *choices: str,
+) -> None:
+    """Run a benchmark with these choices of its own beside baselines, and print or write its result."""
     measure(
         lambda progress: benchmark.run(
-            path, progress, sorted(set(k or benchmark.KS)), events, options.embedder,
-            baselines=baseline_names(beside), scorers=scorer or (),
+            path, progress, sorted(set(k or benchmark.KS)), *choices, options.embedder,
+            baselines=baseline_names(beside), scorers=scorers or (),
         ),
         options, json,
     )  # fmt: skip
