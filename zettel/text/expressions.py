@@ -67,7 +67,7 @@ def literals(expression: str) -> tuple[str, ...]:
     if _UNREAD.search(expression):
         return ()
     found: list[str] = []
-    for alternative in _alternatives(expression):
+    for alternative in alternatives_of(expression):
         best = max(_required(alternative), key=_selectivity)
         if not best:
             return ()
@@ -79,14 +79,14 @@ def _selectivity(texts: tuple[str, ...]) -> tuple[int, int]:
     return min(map(len, texts), default=0), -len(texts)
 
 
-def _alternatives(expression: str) -> Iterator[str]:
-    """Yield the alternatives of an expression outside of its groups."""
+def alternatives_of(expression: str) -> list[str]:
+    """Return the alternatives of an expression outside of its groups."""
     starts, depth = [0], 0
     for item in _ITEM.finditer(expression):
         depth += (item.group() == "(") - (item.group() == ")")
         if item.group() == "|" and not depth:
             starts.append(item.end())
-    return (expression[start : end - 1] for start, end in pairwise([*starts, len(expression) + 1]))
+    return [expression[start : end - 1] for start, end in pairwise([*starts, len(expression) + 1])]
 
 
 def _required(expression: str) -> Iterator[tuple[str, ...]]:

@@ -129,7 +129,7 @@ def _frequent_words() -> tuple[tuple[str, ...], dict[str, list[str]]]:
     words |= read_lists(_OTHERS)
     codes_of: defaultdict[str, list[str]] = defaultdict(list)
     for code, text in words.items():
-        for word in sorted(set(text.split())):
+        for word in set(text.split()):
             codes_of[word].append(code)
     return tuple(words), dict(codes_of)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from zettel.text.expressions import alternatives_of
+
 _PIECES = re.compile(r"\\.|\[[^]]*\]|\{[^}]*\}|_(?P<run>[^\W\d_]+(?![?*]))|.")
 """The beginning of a word, or what is none: an escape, a set of characters, a part."""
 _GROUP_NAME = re.compile(r"^\?(?:P<\w+>|:)")
@@ -17,24 +19,12 @@ def pattern_cues(pattern: str) -> tuple[str, ...]:
     ('live', 'reside')
     """
     cues: list[str] = []
-    for alternative in _split(pattern):
+    for alternative in alternatives_of(pattern):
         best = max(_required(alternative), key=lambda literals: min(map(len, literals), default=0), default=())
         if not best:
             return ()
         cues += best
     return tuple(dict.fromkeys(cues))
-
-
-def _split(pattern: str) -> list[str]:
-    """Return the alternatives of a pattern."""
-    alternatives, depth = [""], 0
-    for character in pattern:
-        depth += (character == "(") - (character == ")")
-        if character == "|" and not depth:
-            alternatives.append("")
-        else:
-            alternatives[-1] += character
-    return alternatives
 
 
 def _required(pattern: str) -> list[tuple[str, ...]]:
@@ -53,7 +43,7 @@ def _required(pattern: str) -> list[tuple[str, ...]]:
                 continue
             if outside[-1] == "_" and not _OPTIONAL.match(pattern, place + 1) and not group.startswith("?"):
                 found.append(pattern_cues(group))
-            ends_word = all(alternative in ("", "_") or alternative[-1] == "_" for alternative in _split(group))
+            ends_word = all(choice in ("", "_") or choice[-1] == "_" for choice in alternatives_of(group))
             outside += "_" if ends_word and outside[-1] == "_" else ")"
         elif not depth:
             outside += "_" if character == " " else character
