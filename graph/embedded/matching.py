@@ -11,8 +11,8 @@ import numpy as np
 from zettel.graph.columnar.columns import MISSING, Columns, as_ints
 from zettel.graph.embedded.conditions import clause
 from zettel.graph.embedded.reads import FILTER, filter_values, is_rare
-from zettel.ports.candidate_rules import expired
 from zettel.ports.conditions import matches
+from zettel.ports.expiry import expired
 
 if TYPE_CHECKING:
     from zettel.graph.keys import Keys
