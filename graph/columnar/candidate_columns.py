@@ -55,7 +55,7 @@ def build_candidates(
     named_terms = np.array(named, np.int64)
     term_note, term, numbers, df = _terms(columns, view, chosen, np.flatnonzero(seeds), named_terms)
     return Candidates(
-        ids=tuple([columns.ids[row] for row in chosen.tolist()]),
+        ids=tuple(map(columns.ids.__getitem__, chosen.tolist())),
         pool=seeds != 0,
         seeds=seeds,
         seq=notes["seq"],

@@ -10,15 +10,19 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timezone
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.from_thread
 import pytest
 
 import zettel.ports
 from zettel import AsyncMemory, Event, Memory, Scope
+from zettel.embed.static import StaticEmbedder
 from zettel.errors import EmbedderMismatch, InvalidInput, MemoryClosed, NotFound, StoreBusy
 from zettel.graph.embedded.store import EmbeddedStore
 from zettel.model import Kind
@@ -65,6 +69,42 @@ async def test_questions_are_parsed_outside_the_event_loop(tmp_path: Path, monke
         await memory.search("Τι έγινε στις 3 Μαΐου 2023;")
     assert threads
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.anyio
+async def test_questions_are_parsed_while_the_embedder_computes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = anyio.Event()
+
+    def record(text: str, **known: Any) -> Question:
+        anyio.from_thread.run_sync(parsed.set)
+        return parse_question(text, **known)
+
+    class Patient(StaticEmbedder):
+        """Embeds questions once one of them was parsed."""
+
+        async def embed_questions(self, texts: Sequence[str]) -> Any:
+            with anyio.fail_after(10):
+                await parsed.wait()
+            return await self.embed(texts)
+
+    monkeypatch.setattr("zettel.search.searcher.parse_question", record)
+    async with AsyncMemory(tmp_path / "a.db", embedder=Patient()) as memory:
+        id = await memory.add("Tea is in the left cupboard.", wait=True)
+        assert [hit.note.id for hit in await memory.search("Where is the tea?")] == [id]
+
+
+@pytest.mark.anyio
+async def test_an_error_of_an_embedder_is_raised_as_itself(tmp_path: Path) -> None:
+    class Failing(StaticEmbedder):
+        async def embed_questions(self, texts: Sequence[str]) -> Any:
+            raise ConnectionResetError("the embedder of a user")
+
+    async with AsyncMemory(tmp_path / "a.db", embedder=Failing()) as memory:
+        await memory.add("Tea is in the left cupboard.", wait=True)
+        with pytest.raises(ConnectionResetError, match="the embedder of a user"):
+            await memory.search("Where is the tea?")
 
 
 def test_threads_can_share_a_memory(tmp_path: Path) -> None:

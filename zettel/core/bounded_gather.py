@@ -1,39 +1,49 @@
-"""Bounded concurrent gather."""
+"""Concurrent calls, with a bound on those that run at the same time."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 
-from zettel.errors import ZettelError
-
 T = TypeVar("T")
+First = TypeVar("First")
+Second = TypeVar("Second")
 
 MAX_CONCURRENT = 8
 """Tasks of one call that run at the same time."""
 
 
 async def bounded_gather(tasks: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Return the results in order. The first ``ZettelError`` cancels the other tasks and is raised."""
+    """Return the results in order. The first error cancels the other tasks and is raised, as itself."""
     if len(tasks) == 1:
         return [await tasks[0]()]
     done: dict[int, T] = {}
-    failed: list[ZettelError] = []
+    failed: list[Exception] = []
     limit = anyio.CapacityLimiter(MAX_CONCURRENT)
 
     async def do(place: int) -> None:
         async with limit:
             try:
                 done[place] = await tasks[place]()
-            except ZettelError as error:  # a group of tasks would raise it among others
+            except Exception as error:
                 failed.append(error)
-                group.cancel_scope.cancel()
+                raise
 
-    async with anyio.create_task_group() as group:
-        for place in range(len(tasks)):
-            group.start_soon(do, place)
-    if failed:
-        raise failed[0]
+    try:
+        async with anyio.create_task_group() as group:
+            for place in range(len(tasks)):
+                group.start_soon(do, place)
+    except Exception:  # an ExceptionGroup
+        if failed:
+            raise failed[0] from None
+        raise
     return [done[place] for place in range(len(tasks))]
+
+
+async def both(first: Callable[[], Awaitable[First]], second: Callable[[], Awaitable[Second]]) -> tuple[First, Second]:
+    """Return the results of two calls that run at the same time. Errors as in :func:`bounded_gather`."""
+    tasks: list[Callable[[], Awaitable[Any]]] = [first, second]
+    one, two = await bounded_gather(tasks)
+    return one, two

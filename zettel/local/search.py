@@ -24,7 +24,6 @@ from zettel.core.arguments import (
     whole_number,
 )
 from zettel.core.authority import is_on_probation
-from zettel.core.bounded_gather import bounded_gather
 from zettel.core.changes import touch
 from zettel.core.conditions import filter_of
 from zettel.core.external_ids import note_id_of
@@ -96,11 +95,9 @@ async def search_many(
             raise InvalidQuestion(f"a question must be a str, not {type(text).__name__}")
     queries = [SearchRequest(text=text, **common) for text in texts]
     first, chosen = await memory.scorers(scorer)
-    vectors = await engine.searcher.embed(texts)
-
-    searched = [scope] if places is None else places
-    stages = await bounded_gather([partial(_stages, memory, place, scorer, chosen) for place in searched])
-    results = await engine.searcher.search_scopes(list(zip(searched, stages, strict=True)), queries, first, vectors)
+    results = await engine.searcher.search_scopes(
+        [scope] if places is None else places, queries, first, partial(_stages, memory, scorer, chosen)
+    )
     if places is None:
         (ranked,) = results
     else:
@@ -110,7 +107,7 @@ async def search_many(
 
 
 async def _stages(
-    memory: LocalMemory, scope: Scope, requested: ScorerSpec, chosen: Sequence[Reranker]
+    memory: LocalMemory, requested: ScorerSpec, chosen: Sequence[Reranker], scope: Scope
 ) -> Sequence[Reranker]:
     """Return the rerankers of a search in a scope: those chosen, else the learned preferences."""
     if requested is not None or memory.scorer is not None:

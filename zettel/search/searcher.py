@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio.to_thread
 import numpy as np
 
 from zettel.core.authority import is_trusted, trust
-from zettel.core.bounded_gather import bounded_gather
+from zettel.core.bounded_gather import both, bounded_gather
 from zettel.core.identity import new_id
 from zettel.core.pacing import paced
 from zettel.core.paging import archived_pages
@@ -61,22 +61,31 @@ SCORED_TOGETHER = 16
 
 
 class _Search(NamedTuple):
-    """A request in a scope, and how many of its best notes rerankers read."""
+    """A request in a scope, its question (without a vector), and how many of its best notes rerankers read."""
 
     scope: Scope
     request: SearchRequest
+    question: Question
     reads: int
 
 
 class _ScopeSearch:
-    """The requests in a scope, as searches for notes and, for abstract questions, for insights."""
+    """The requests in a scope, as searches for notes and, for abstract questions, for insights.
 
-    def __init__(self, scope: Scope, stages: Sequence[Reranker], requests: Sequence[SearchRequest]) -> None:
+    ``latest`` is the time of the scope's last event.
+    """
+
+    def __init__(
+        self, scope: Scope, stages: Sequence[Reranker], requests: Sequence[SearchRequest], latest: int
+    ) -> None:
         self.scope, self.stages, self.requests = scope, stages, requests
         reads = max((stage.reads for stage in stages), default=0)
         self.abstract = [place for place, request in enumerate(requests) if is_abstract(request)]
-        self.notes = [_Search(scope, notes_request(request), reads) for request in requests]
-        self.insights = [_Search(scope, insights_request(requests[place]), 0) for place in self.abstract]
+        self.notes = [self._search(notes_request(request), latest, reads) for request in requests]
+        self.insights = [self._search(insights_request(requests[place]), latest, 0) for place in self.abstract]
+
+    def _search(self, request: SearchRequest, latest: int, reads: int) -> _Search:
+        return _Search(self.scope, request, _parsed(request, latest), reads)
 
 
 class Searcher:
@@ -104,65 +113,79 @@ class Searcher:
         stages: Sequence[Reranker] = (),
     ) -> list[list[Hit]]:
         """Return :meth:`search_scopes` of one scope."""
-        vectors = await self.embed([request.text for request in requests])
-        (results,) = await self.search_scopes([(scope, stages)], requests, scorer, vectors)
+
+        async def same_stages(_: Scope) -> Sequence[Reranker]:
+            return stages
+
+        (results,) = await self.search_scopes([scope], requests, scorer, same_stages)
         return results
 
     async def search_scopes(
         self,
-        places: Sequence[tuple[Scope, Sequence[Reranker]]],
+        scopes: Sequence[Scope],
         requests: Sequence[SearchRequest],
         scorer: Scorer,
-        vectors: Mapping[str, Floats],
+        stages_of: Callable[[Scope], Awaitable[Sequence[Reranker]]],
     ) -> list[list[list[Hit]]]:
         """Return for each scope and request the best ``k`` notes, best first, and only the best part of an event.
 
-        ``vectors`` are those of the questions, from :meth:`embed`. The scorer scores all candidates in one pass, with
-        the statistics of each scope.
+        The scorer scores all candidates in one pass, with the statistics of each scope.
 
         An abstract question gets insights first (:mod:`zettel.search.overview`).
-        Each of a scope's rerankers reorders the best notes of the order before it. Raises ``InvalidQuestion`` for an
-        empty question, ``ScorerError`` for invalid values from a reranker.
+        Each of a scope's rerankers, from ``stages_of``, reorders the best notes of the order before it. Raises
+        ``InvalidQuestion`` for an empty question, ``ScorerError`` for invalid values from a reranker.
         """
+        if not all(isinstance(request.text, str) and request.text.strip() for request in requests):
+            raise InvalidQuestion("the question is empty: ask something")
         if not requests:
-            return [[] for _ in places]
-        states = await bounded_gather([partial(self._store.state, scope) for scope, _ in places])
-        searches = [
-            _ScopeSearch(scope, stages, [
-                replace(request, filter=unexpired(request.filter, state, request.known_at)) for request in requests
-            ])
-            for (scope, stages), state in zip(places, states, strict=True)
-        ]  # fmt: skip
-        latest = [state.latest for state in states]
-        ranked = await self._ranked([search.notes for search in searches], latest, scorer, vectors)
-        insights = await self._ranked([search.insights for search in searches], latest, scorer, vectors)
+            return [[] for _ in scopes]
+        # The embedder computes on another core while the store is read and the questions are parsed.
+        vectors, searches = await both(
+            partial(self._embedded, requests),
+            partial(bounded_gather, [partial(self._prepared, scope, requests, stages_of) for scope in scopes]),
+        )
+        ranked = await self._ranked([search.notes for search in searches], scorer, vectors)
+        insights = await self._ranked([search.insights for search in searches], scorer, vectors)
         return await bounded_gather([
             partial(self._results, *each, scorer) for each in zip(searches, ranked, insights, strict=True)
         ])  # fmt: skip
 
-    async def _ranked(
+    async def _embedded(self, requests: Sequence[SearchRequest]) -> dict[str, Floats]:
+        """Return the vector of each question, (dim,)."""
+        texts = list(dict.fromkeys(request.text for request in requests))
+        rows = await embed_questions(self._vectors.embedder, texts)
+        return dict(zip(texts, rows, strict=True))
+
+    async def _prepared(
         self,
-        searches: Sequence[Sequence[_Search]],
-        latest: Sequence[int],
-        scorer: Scorer,
-        vectors: Mapping[str, Floats],
+        scope: Scope,
+        requests: Sequence[SearchRequest],
+        stages_of: Callable[[Scope], Awaitable[Sequence[Reranker]]],
+    ) -> _ScopeSearch:
+        """Return the requests in a scope, with their questions."""
+        state = await self._store.state(scope)
+        stages = await stages_of(scope)
+        requests = [replace(request, filter=unexpired(request.filter, state, request.known_at)) for request in requests]
+        # In a thread: the first question in a script that needs a dictionary takes a second.
+        return await anyio.to_thread.run_sync(_ScopeSearch, scope, stages, requests, state.latest)
+
+    async def _ranked(
+        self, searches: Sequence[Sequence[_Search]], scorer: Scorer, vectors: Mapping[str, Floats]
     ) -> list[list[Ranked]]:
-        """Return the rankings of the searches of each scope; ``latest`` are the times of the scopes' last events."""
-        every = [(search, time) for of_scope, time in zip(searches, latest, strict=True) for search in of_scope]
+        """Return the rankings of the searches of each scope."""
+        every = list(chain.from_iterable(searches))
         if not every:
             return [[] for _ in searches]
-        # In a thread: the first question in a script that needs a dictionary takes a second.
-        questions = await anyio.to_thread.run_sync(_parsed, every, vectors)
         space = await self._vectors.space()
-        asked = [(search, question) for (search, _), question in zip(every, questions, strict=True)]
-        candidates = await bounded_gather([partial(self._candidates, space.id, *each) for each in asked])
-        pairs = list(zip(questions, candidates, strict=True))
-        scores = await _scores(scorer, pairs)
+        questions = [_with_vector(search.question, vectors[search.request.text]) for search in every]
+        candidates = await bounded_gather([
+            partial(self._candidates, space.id, *each) for each in zip(every, questions, strict=True)
+        ])  # fmt: skip
+        scores = await _scores(scorer, list(zip(questions, candidates, strict=True)))
         ranked = iter(
-            await bounded_gather([
-                partial(self._rank, *each, scorer)
-                for each in zip((search for search, _ in every), questions, candidates, scores, strict=True)
-            ])
+            await bounded_gather(
+                [partial(self._rank, *each, scorer) for each in zip(every, questions, candidates, scores, strict=True)]
+            )
         )
         return [list(islice(ranked, len(of_scope))) for of_scope in searches]
 
@@ -249,7 +272,7 @@ class Searcher:
     async def _rank(
         self, search: _Search, question: Question, candidates: Candidates, scores: Scores, scorer: Scorer
     ) -> Ranked:
-        scope, request, reads = search
+        scope, request, _, reads = search
         confidences: Mapping[int, float] = {}
         witnesses: Mapping[int, tuple[int, int]] = {}
         if pairs := disputes(candidates, question.today):
@@ -398,7 +421,8 @@ class Searcher:
         pool[rows] = False
         candidates = replace(ranked.candidates, pool=pool)
         scores = scorer.score(ranked.question, candidates)
-        return await self._rank(_Search(scope, request, reads), ranked.question, candidates, scores, scorer)
+        search = _Search(scope, request, ranked.question, reads)
+        return await self._rank(search, ranked.question, candidates, scores, scorer)
 
     async def _decided(
         self,
@@ -444,14 +468,6 @@ class Searcher:
         self.log.add(PendingSearch(scope, search, request.text, now, ranked.scorer, notes, features, names))
         return hits
 
-    async def embed(self, texts: Sequence[str]) -> dict[str, Floats]:
-        """The vector of each question, (dim,). Raises ``InvalidQuestion`` for an empty one."""
-        if not all(isinstance(text, str) and text.strip() for text in texts):
-            raise InvalidQuestion("the question is empty: ask something")
-        unique = list(dict.fromkeys(texts))
-        rows = await embed_questions(self._vectors.embedder, unique) if unique else ()
-        return dict(zip(unique, rows, strict=True))
-
 
 async def _scores(scorer: Scorer, searches: Sequence[tuple[Question, Candidates]]) -> list[Scores]:
     """Return the scores of each search, up to SCORED_TOGETHER in one pass if the scorer can."""
@@ -461,16 +477,16 @@ async def _scores(scorer: Scorer, searches: Sequence[tuple[Question, Candidates]
     return [scores async for group in paced(groups) for scores in scorer.score_each(group)]
 
 
-def _parsed(searches: Sequence[tuple[_Search, int]], vectors: Mapping[str, Floats]) -> list[Question]:
-    """Parse the questions, each with the time of the last event of its scope."""
-    questions = []
-    for (_, request, _), latest in searches:
-        vector = vectors[request.text]
-        row, today = vector if vector.any() else None, request.now or request.as_of
-        if today is not None:
-            question = parse_question(request.text, vector=row, today=to_micros(today), zone=today.tzinfo)
-        else:  # an undated replacement is valid from when it was recorded, which may be after the last event
-            valid_at = max(latest, to_micros(datetime.now(timezone.utc)))
-            question = parse_question(request.text, vector=row, today=latest, valid_at=valid_at)
-        questions.append(question)
-    return questions
+def _parsed(request: SearchRequest, latest: int) -> Question:
+    """Return the question of a request, without a vector; ``latest`` is the time of its scope's last event."""
+    today = request.now or request.as_of
+    if today is not None:
+        return parse_question(request.text, vector=None, today=to_micros(today), zone=today.tzinfo)
+    # An undated replacement is valid from when it was recorded, which may be after the last event.
+    valid_at = max(latest, to_micros(datetime.now(timezone.utc)))
+    return parse_question(request.text, vector=None, today=latest, valid_at=valid_at)
+
+
+def _with_vector(question: Question, vector: Floats) -> Question:
+    """Return a question with its vector; a row of zeros counts as none."""
+    return replace(question, vector=vector if vector.any() else None)
