@@ -27,8 +27,6 @@ TOGETHER = 1024
 """Rows searched in one product, and the largest gap between two of them."""
 MULTIPLIED = 64
 """Rows in one product with all older vectors: reading these from memory takes longer than the product of a few rows."""
-ONE_THREAD = 9_000
-"""Numbers of a matrix whose product with a vector OpenBLAS computes on one thread: fewer than 2304 x 4 (its gemv.c)."""
 SAMPLED = 16
 """One cosine in so many is ranked to find a lower bound of the k highest."""
 
@@ -197,17 +195,12 @@ class ExactIndex(VectorIndex):
 
 
 def products(vectors: Floats, vector: Floats) -> Floats:
-    """Return ``vectors @ vector``, (m, dim) @ (dim,) -> (m,), on one thread.
+    """Return ``vectors @ vector``, (m, dim) @ (dim,) -> (m,), as m products of two vectors.
 
-    In one large product OpenBLAS uses several threads, which then wait busily for the next one: a search took twice the
-    processor time, and no less time. It computes a small product on the calling thread.
+    OpenBLAS takes a quarter longer for one product of a large matrix, or uses several threads, which then wait busily
+    for the next one.
     """
-    count, dim = vectors.shape
-    together = max(1, ONE_THREAD // max(dim, 1))
-    whole = count - count % together
-    product = np.empty(count, np.float32)
-    np.matmul(vectors[:whole].reshape(-1, together, dim), vector, out=product[:whole].reshape(-1, together))
-    np.matmul(vectors[whole:], vector, out=product[whole:])
+    product: Floats = np.matmul(vectors[:, None], vector[:, None])[:, 0, 0]
     return product
 
 
