@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timezone
+from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,19 @@ async def test_questions_are_parsed_while_the_embedder_computes(
     monkeypatch.setattr("zettel.search.searcher.parse_question", record)
     async with AsyncMemory(tmp_path / "a.db", embedder=Patient()) as memory:
         id = await memory.add("Tea is in the left cupboard.", wait=True)
+        assert [hit.note.id for hit in await memory.search("Where is the tea?")] == [id]
+
+
+@pytest.mark.anyio
+async def test_a_note_that_expires_while_the_embedder_computes_is_no_hit(tmp_path: Path) -> None:
+    class Slow(StaticEmbedder):
+        async def embed_questions(self, texts: Sequence[str]) -> Any:
+            await anyio.sleep(1.0)
+            return await self.embed(texts)
+
+    async with AsyncMemory(tmp_path / "a.db", embedder=Slow()) as memory:
+        id = await memory.add("Tea is in the left cupboard.", wait=True)
+        await memory.add("Tea is in the right cupboard today.", ttl=timedelta(seconds=0.8))
         assert [hit.note.id for hit in await memory.search("Where is the tea?")] == [id]
 
 

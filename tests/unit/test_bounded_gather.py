@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 import anyio
@@ -51,6 +52,35 @@ async def test_an_error_of_any_kind_is_raised_as_itself_and_cancels_the_others()
     with pytest.raises(LookupError, match="that a user wrote"), anyio.fail_after(5):
         await bounded_gather([wait, fail])
     assert is_cancelled
+
+
+async def test_an_error_keeps_its_cause() -> None:
+    async def fail() -> None:
+        try:
+            raise OSError("the connection broke")
+        except OSError as error:
+            raise LookupError("no answer") from error
+
+    with pytest.raises(LookupError) as raised:
+        await bounded_gather([anyio.sleep_forever, fail])
+    assert isinstance(raised.value.__cause__, OSError)
+
+
+async def test_a_call_that_another_task_cancels_ends_as_cancelled() -> None:
+    shared = asyncio.get_running_loop().create_future()
+
+    async def await_shared() -> None:
+        shared.cancel()
+        await shared
+
+    with pytest.raises(asyncio.CancelledError):
+        await bounded_gather([await_shared, anyio.sleep_forever])
+
+
+async def test_a_cancelled_gather_cancels_its_calls() -> None:
+    with anyio.move_on_after(0.01) as scope:
+        await bounded_gather([anyio.sleep_forever] * 2)
+    assert scope.cancelled_caught
 
 
 async def test_two_calls_of_different_types_run_at_the_same_time() -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 MILLISECONDS = 1000.0
 PERCENTILES = (50, 90, 99)
 STAGES = ("embed", "candidates", "score", "fetch", "rest")
-"""Embedding the question, the store's candidates, the scorer, fetching the notes of the hits, everything else."""
+"""Embedding the question (the scope is read meanwhile), the store's candidates, the scorer, fetching the notes of the
+hits, everything else."""
 
 Port = TypeVar("Port")
 

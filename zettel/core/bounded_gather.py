@@ -20,14 +20,14 @@ async def bounded_gather(tasks: Sequence[Callable[[], Awaitable[T]]]) -> list[T]
     if len(tasks) == 1:
         return [await tasks[0]()]
     done: dict[int, T] = {}
-    failed: list[Exception] = []
+    failed: list[BaseException] = []
     limit = anyio.CapacityLimiter(MAX_CONCURRENT)
 
     async def do(place: int) -> None:
         async with limit:
             try:
                 done[place] = await tasks[place]()
-            except Exception as error:
+            except BaseException as error:
                 failed.append(error)
                 raise
 
@@ -36,9 +36,10 @@ async def bounded_gather(tasks: Sequence[Callable[[], Awaitable[T]]]) -> list[T]
             for place in range(len(tasks)):
                 group.start_soon(do, place)
     except Exception:  # an ExceptionGroup
-        if failed:
-            raise failed[0] from None
-        raise
+        if not failed:
+            raise
+    if failed:
+        raise failed[0]
     return [done[place] for place in range(len(tasks))]
 
 

@@ -23,7 +23,7 @@ from zettel.core.search_log import FoundNote, PendingSearch, SearchLogBuffer
 from zettel.core.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
 from zettel.model import Hit, Kind, Note, NoteUse, Scope, to_micros
-from zettel.ports import GraphStore, JointScorer, Reranker, Scorer
+from zettel.ports import GraphStore, JointScorer, Reranker, ScopeState, Scorer
 from zettel.ports.candidate_rules import passes
 from zettel.ports.expiry import expired
 from zettel.ports.query import Candidates, Query, Question, SearchRequest, Seed
@@ -61,7 +61,7 @@ SCORED_TOGETHER = 16
 
 
 class _Search(NamedTuple):
-    """A request in a scope, its question (without a vector), and how many of its best notes rerankers read."""
+    """A request in a scope, its question, and how many of its best notes rerankers read."""
 
     scope: Scope
     request: SearchRequest
@@ -69,23 +69,37 @@ class _Search(NamedTuple):
     reads: int
 
 
+class _Place(NamedTuple):
+    """A scope, its state, its rerankers, and the question of each request, still without a vector."""
+
+    scope: Scope
+    state: ScopeState
+    stages: Sequence[Reranker]
+    questions: Sequence[Question]
+
+
 class _ScopeSearch:
     """The requests in a scope, as searches for notes and, for abstract questions, for insights.
 
-    ``latest`` is the time of the scope's last event.
+    ``vectors`` are those of the questions. The searches are as of this moment: an embedder may take a minute.
     """
 
-    def __init__(
-        self, scope: Scope, stages: Sequence[Reranker], requests: Sequence[SearchRequest], latest: int
-    ) -> None:
-        self.scope, self.stages, self.requests = scope, stages, requests
-        reads = max((stage.reads for stage in stages), default=0)
-        self.abstract = [place for place, request in enumerate(requests) if is_abstract(request)]
-        self.notes = [self._search(notes_request(request), latest, reads) for request in requests]
-        self.insights = [self._search(insights_request(requests[place]), latest, 0) for place in self.abstract]
-
-    def _search(self, request: SearchRequest, latest: int, reads: int) -> _Search:
-        return _Search(self.scope, request, _parsed(request, latest), reads)
+    def __init__(self, place: _Place, requests: Sequence[SearchRequest], vectors: Mapping[str, Floats]) -> None:
+        self.scope, state, self.stages, questions = place
+        self.requests = [
+            replace(request, filter=unexpired(request.filter, state, request.known_at)) for request in requests
+        ]
+        pairs = [
+            (request, _asked(request, question, state.latest, vectors[request.text]))
+            for request, question in zip(self.requests, questions, strict=True)
+        ]
+        reads = max((stage.reads for stage in self.stages), default=0)
+        self.abstract = [number for number, request in enumerate(requests) if is_abstract(request)]
+        self.notes = [_Search(self.scope, notes_request(request), question, reads) for request, question in pairs]
+        self.insights = [
+            _Search(self.scope, insights_request(request), question, 0)
+            for request, question in (pairs[number] for number in self.abstract)
+        ]
 
 
 class Searcher:
@@ -139,13 +153,13 @@ class Searcher:
             raise InvalidQuestion("the question is empty: ask something")
         if not requests:
             return [[] for _ in scopes]
-        # The embedder computes on another core while the store is read and the questions are parsed.
-        vectors, searches = await both(
-            partial(self._embedded, requests),
-            partial(bounded_gather, [partial(self._prepared, scope, requests, stages_of) for scope in scopes]),
+        # The scopes are read while the embedder computes, on another core or elsewhere.
+        vectors, places = await both(
+            partial(self._embedded, requests), partial(self._places, scopes, requests, stages_of)
         )
-        ranked = await self._ranked([search.notes for search in searches], scorer, vectors)
-        insights = await self._ranked([search.insights for search in searches], scorer, vectors)
+        searches = [_ScopeSearch(place, requests, vectors) for place in places]
+        ranked = await self._ranked([search.notes for search in searches], scorer)
+        insights = await self._ranked([search.insights for search in searches], scorer)
         return await bounded_gather([
             partial(self._results, *each, scorer) for each in zip(searches, ranked, insights, strict=True)
         ])  # fmt: skip
@@ -156,37 +170,34 @@ class Searcher:
         rows = await embed_questions(self._vectors.embedder, texts)
         return dict(zip(texts, rows, strict=True))
 
-    async def _prepared(
+    async def _places(
         self,
-        scope: Scope,
+        scopes: Sequence[Scope],
         requests: Sequence[SearchRequest],
         stages_of: Callable[[Scope], Awaitable[Sequence[Reranker]]],
-    ) -> _ScopeSearch:
-        """Return the requests in a scope, with their questions."""
-        state = await self._store.state(scope)
-        stages = await stages_of(scope)
-        requests = [replace(request, filter=unexpired(request.filter, state, request.known_at)) for request in requests]
-        # In a thread: the first question in a script that needs a dictionary takes a second.
-        return await anyio.to_thread.run_sync(_ScopeSearch, scope, stages, requests, state.latest)
+    ) -> list[_Place]:
+        async def read(scope: Scope) -> tuple[ScopeState, Sequence[Reranker]]:
+            return await self._store.state(scope), await stages_of(scope)
 
-    async def _ranked(
-        self, searches: Sequence[Sequence[_Search]], scorer: Scorer, vectors: Mapping[str, Floats]
-    ) -> list[list[Ranked]]:
+        states = await bounded_gather([partial(read, scope) for scope in scopes])
+        # In a thread: the first question in a script that needs a dictionary takes a second.
+        questions = await anyio.to_thread.run_sync(_parsed, requests, [state.latest for state, _ in states])
+        return [_Place(scope, *each, asked) for scope, each, asked in zip(scopes, states, questions, strict=True)]
+
+    async def _ranked(self, searches: Sequence[Sequence[_Search]], scorer: Scorer) -> list[list[Ranked]]:
         """Return the rankings of the searches of each scope."""
         every = list(chain.from_iterable(searches))
         if not every:
             return [[] for _ in searches]
         space = await self._vectors.space()
-        questions = [_with_vector(search.question, vectors[search.request.text]) for search in every]
-        candidates = await bounded_gather([
-            partial(self._candidates, space.id, *each) for each in zip(every, questions, strict=True)
-        ])  # fmt: skip
-        scores = await _scores(scorer, list(zip(questions, candidates, strict=True)))
+        candidates = await bounded_gather([partial(self._candidates, space.id, search) for search in every])
+        pairs = [(search.question, found) for search, found in zip(every, candidates, strict=True)]
+        scores = await _scores(scorer, pairs)
         ranked = iter(
-            await bounded_gather(
-                [partial(self._rank, *each, scorer) for each in zip(every, questions, candidates, scores, strict=True)]
-            )
-        )
+            await bounded_gather([
+                partial(self._rank, *each, scorer) for each in zip(every, candidates, scores, strict=True)
+            ])
+        )  # fmt: skip
         return [list(islice(ranked, len(of_scope))) for of_scope in searches]
 
     async def _results(
@@ -251,8 +262,8 @@ class Searcher:
         least = request.min_score or 0.0
         return [(hit, origin[hit.note.id]) for hit in insights_first(chosen, notes) if hit.score >= least]
 
-    async def _candidates(self, space: int, search: _Search, question: Question) -> Candidates:
-        scope, request = search.scope, search.request
+    async def _candidates(self, space: int, search: _Search) -> Candidates:
+        scope, request, question, _ = search
         candidates = await self._store.candidates(
             Query(
                 scope=scope,
@@ -269,10 +280,8 @@ class Searcher:
         candidates = await self._with_archive(scope, request, question, candidates)
         return candidates if names_insights(request) else without_insights(candidates)
 
-    async def _rank(
-        self, search: _Search, question: Question, candidates: Candidates, scores: Scores, scorer: Scorer
-    ) -> Ranked:
-        scope, request, _, reads = search
+    async def _rank(self, search: _Search, candidates: Candidates, scores: Scores, scorer: Scorer) -> Ranked:
+        scope, request, question, reads = search
         confidences: Mapping[int, float] = {}
         witnesses: Mapping[int, tuple[int, int]] = {}
         if pairs := disputes(candidates, question.today):
@@ -422,7 +431,7 @@ class Searcher:
         candidates = replace(ranked.candidates, pool=pool)
         scores = scorer.score(ranked.question, candidates)
         search = _Search(scope, request, ranked.question, reads)
-        return await self._rank(search, ranked.question, candidates, scores, scorer)
+        return await self._rank(search, candidates, scores, scorer)
 
     async def _decided(
         self,
@@ -477,16 +486,22 @@ async def _scores(scorer: Scorer, searches: Sequence[tuple[Question, Candidates]
     return [scores async for group in paced(groups) for scores in scorer.score_each(group)]
 
 
-def _parsed(request: SearchRequest, latest: int) -> Question:
-    """Return the question of a request, without a vector; ``latest`` is the time of its scope's last event."""
+def _parsed(requests: Sequence[SearchRequest], latest: Sequence[int]) -> list[list[Question]]:
+    """Return the questions in each scope, without vectors; ``latest`` are the times of the scopes' last events."""
+    return [[_question(request, time) for request in requests] for time in latest]
+
+
+def _question(request: SearchRequest, latest: int) -> Question:
     today = request.now or request.as_of
-    if today is not None:
-        return parse_question(request.text, vector=None, today=to_micros(today), zone=today.tzinfo)
-    # An undated replacement is valid from when it was recorded, which may be after the last event.
-    valid_at = max(latest, to_micros(datetime.now(timezone.utc)))
-    return parse_question(request.text, vector=None, today=latest, valid_at=valid_at)
+    if today is None:
+        return parse_question(request.text, vector=None, today=latest)
+    return parse_question(request.text, vector=None, today=to_micros(today), zone=today.tzinfo)
 
 
-def _with_vector(question: Question, vector: Floats) -> Question:
-    """Return a question with its vector; a row of zeros counts as none."""
-    return replace(question, vector=vector if vector.any() else None)
+def _asked(request: SearchRequest, question: Question, latest: int, vector: Floats) -> Question:
+    """Return a question with its vector (a row of zeros counts as none) and the time at which notes must be true."""
+    valid_at = question.valid_at
+    if request.now is None and request.as_of is None:
+        # An undated replacement is valid from when it was recorded, which may be after the last event.
+        valid_at = max(latest, to_micros(datetime.now(timezone.utc)))
+    return replace(question, vector=vector if vector.any() else None, valid_at=valid_at)
