@@ -93,13 +93,15 @@ def build_candidates(
 def _session_neighbours(columns: Columns, view: View, chosen: Ints, place: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Return the places of the previous and next visible note in each row's session, -1 if missing or not chosen."""
     at = view.place[chosen].astype(np.int64)
-    order = np.append(view.order, MISSING).astype(np.int64)
     session = columns.notes["session"]
 
     def neighbours(step: int) -> Ints:
-        rows = order[np.where(at >= 0, np.clip(at + step, -1, len(order) - 1), -1)]  # the last place is MISSING
-        same = (rows != MISSING) & (session[rows] == session[chosen])
-        return np.where(same, place[rows], MISSING).astype(np.int64)
+        inside = np.flatnonzero((at >= 0) & (at + step >= 0) & (at + step < len(view.order)))
+        rows = view.order[at[inside] + step]
+        same = session[rows] == session[chosen[inside]]
+        result = np.full(len(chosen), MISSING, np.int64)
+        result[inside[same]] = place[rows[same]]
+        return result
 
     return neighbours(-1), neighbours(1)
 
