@@ -1,8 +1,4 @@
-// The term uses in the index of unarchived notes, each with the number of notes that have the term.
-UNWIND $ids AS id
-MATCH (n:Note {scope: $scope, id: id})
+// The terms in the index of an unarchived note, each with the number of notes that have the term.
+MATCH (n:Note {scope: $scope, id: $id})-[h:HAS_TERM]->(t)
 WHERE n.archived IS NULL
-RETURN id, COLLECT {
-  MATCH (n)-[h:HAS_TERM]->(t)
-  RETURN [t.name, h.text, h.kind, h.count, COUNT { (t)<-[:HAS_TERM]-() }] ORDER BY t.name
-} AS terms
+RETURN t.name AS key, h.text AS text, h.kind AS kind, COUNT { (t)<-[:HAS_TERM]-() } AS notes ORDER BY key

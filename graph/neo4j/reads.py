@@ -304,18 +304,12 @@ class Neo4jNotes:
 
     async def terms(self, scope: Scope, note: str) -> list[Term]:
         """Return a note's terms by key, each with the number of notes that have it; none for an archived note."""
-        read = await self._by_ids("note_terms", scope, [note])
-        return [
-            Term(key=key, text=text, kind=kind, notes=df) for row in read for key, text, kind, _, df in row["terms"]
-        ]
+        return [Term(**row) for row in await self.connection.read("note_terms", scope=scope.key, id=note)]
 
     async def uses(self, scope: Scope, notes: Sequence[str]) -> dict[str, tuple[TermUse, ...]]:
         """Return the term uses of the existing, unarchived notes."""
-        read = await self._by_ids("note_terms", scope, notes)
-        return {
-            row["id"]: tuple(TermUse(key, text, kind, count) for key, text, kind, count, _ in row["terms"])
-            for row in read
-        }
+        read = await self._by_ids("term_uses", scope, notes)
+        return {row["id"]: tuple(TermUse(*term) for term in row["terms"]) for row in read}
 
     async def scopes(self) -> list[Scope]:
         return [Scope.model_validate_json(row["name"]) for row in await self.connection.read("scopes")]
