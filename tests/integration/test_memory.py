@@ -63,7 +63,7 @@ async def test_questions_are_parsed_outside_the_event_loop(tmp_path: Path, monke
         threads.append(threading.get_ident())
         return parse_question(text, **known)
 
-    monkeypatch.setattr("zettel.search.searcher.parse_question", record_thread)
+    monkeypatch.setattr("zettel.search.scope_search.parse_question", record_thread)
     async with AsyncMemory(tmp_path / "a.db") as memory:
         await memory.add("Tea is in the left cupboard.", wait=True)
         await memory.search("Τι έγινε στις 3 Μαΐου 2023;")
@@ -89,7 +89,7 @@ async def test_questions_are_parsed_while_the_embedder_computes(
                 await parsed.wait()
             return await self.embed(texts)
 
-    monkeypatch.setattr("zettel.search.searcher.parse_question", record)
+    monkeypatch.setattr("zettel.search.scope_search.parse_question", record)
     async with AsyncMemory(tmp_path / "a.db", embedder=Patient()) as memory:
         id = await memory.add("Tea is in the left cupboard.", wait=True)
         assert [hit.note.id for hit in await memory.search("Where is the tea?")] == [id]

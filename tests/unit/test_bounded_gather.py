@@ -77,10 +77,22 @@ async def test_a_call_that_another_task_cancels_ends_as_cancelled() -> None:
         await bounded_gather([await_shared, anyio.sleep_forever])
 
 
-async def test_a_cancelled_gather_cancels_its_calls() -> None:
+async def test_a_cancelled_gather_cancels_its_calls_and_waits_for_them() -> None:
+    ended = 0
+
+    async def end_slowly() -> None:
+        nonlocal ended
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.02)
+            ended += 1
+
     with anyio.move_on_after(0.01) as scope:
-        await bounded_gather([anyio.sleep_forever] * 2)
+        await bounded_gather([end_slowly] * 2)
     assert scope.cancelled_caught
+    assert ended == 2
 
 
 async def test_two_calls_of_different_types_run_at_the_same_time() -> None:

@@ -35,7 +35,7 @@ async def bounded_gather(tasks: Sequence[Callable[[], Awaitable[T]]]) -> list[T]
         async with anyio.create_task_group() as group:
             for place in range(len(tasks)):
                 group.start_soon(do, place)
-    except Exception:  # an ExceptionGroup
+    except Exception:  # the ExceptionGroup of what failed
         if not failed:
             raise
     if failed:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 import numpy as np
@@ -18,7 +18,6 @@ from zettel.core.identity import new_id
 from zettel.core.pacing import paced
 from zettel.core.paging import archived_pages
 from zettel.core.present import present_micros
-from zettel.core.retention import unexpired
 from zettel.core.search_log import FoundNote, PendingSearch, SearchLogBuffer
 from zettel.core.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
@@ -39,15 +38,12 @@ from zettel.search.note_states import Found, is_current, known_then, notes_of
 from zettel.search.overview import (
     choose,
     insights_first,
-    insights_request,
-    is_abstract,
     names_insights,
-    notes_request,
     without_insights,
 )
-from zettel.search.question import parse_question
 from zettel.search.reorder import examined, reordered
 from zettel.search.rerank import Reranking
+from zettel.search.scope_search import Place, ScopeSearch, Search, parsed_questions
 from zettel.search.trusted_first import fits_any, is_doubtful, merged
 from zettel.search.updated import updates
 
@@ -58,48 +54,6 @@ if TYPE_CHECKING:
 
 SCORED_TOGETHER = 16
 """Searches scored in one pass: more would leave the processor's cache, and keep the event loop busy for longer."""
-
-
-class _Search(NamedTuple):
-    """A request in a scope, its question, and how many of its best notes rerankers read."""
-
-    scope: Scope
-    request: SearchRequest
-    question: Question
-    reads: int
-
-
-class _Place(NamedTuple):
-    """A scope, its state, its rerankers, and the question of each request, still without a vector."""
-
-    scope: Scope
-    state: ScopeState
-    stages: Sequence[Reranker]
-    questions: Sequence[Question]
-
-
-class _ScopeSearch:
-    """The requests in a scope, as searches for notes and, for abstract questions, for insights.
-
-    ``vectors`` are those of the questions. The searches are as of this moment: an embedder may take a minute.
-    """
-
-    def __init__(self, place: _Place, requests: Sequence[SearchRequest], vectors: Mapping[str, Floats]) -> None:
-        self.scope, state, self.stages, questions = place
-        self.requests = [
-            replace(request, filter=unexpired(request.filter, state, request.known_at)) for request in requests
-        ]
-        pairs = [
-            (request, _asked(request, question, state.latest, vectors[request.text]))
-            for request, question in zip(self.requests, questions, strict=True)
-        ]
-        reads = max((stage.reads for stage in self.stages), default=0)
-        self.abstract = [number for number, request in enumerate(requests) if is_abstract(request)]
-        self.notes = [_Search(self.scope, notes_request(request), question, reads) for request, question in pairs]
-        self.insights = [
-            _Search(self.scope, insights_request(request), question, 0)
-            for request, question in (pairs[number] for number in self.abstract)
-        ]
 
 
 class Searcher:
@@ -157,7 +111,7 @@ class Searcher:
         vectors, places = await both(
             partial(self._embedded, requests), partial(self._places, scopes, requests, stages_of)
         )
-        searches = [_ScopeSearch(place, requests, vectors) for place in places]
+        searches = [ScopeSearch(place, requests, vectors) for place in places]
         ranked = await self._ranked([search.notes for search in searches], scorer)
         insights = await self._ranked([search.insights for search in searches], scorer)
         return await bounded_gather([
@@ -175,16 +129,16 @@ class Searcher:
         scopes: Sequence[Scope],
         requests: Sequence[SearchRequest],
         stages_of: Callable[[Scope], Awaitable[Sequence[Reranker]]],
-    ) -> list[_Place]:
+    ) -> list[Place]:
         async def read(scope: Scope) -> tuple[ScopeState, Sequence[Reranker]]:
             return await self._store.state(scope), await stages_of(scope)
 
         states = await bounded_gather([partial(read, scope) for scope in scopes])
         # In a thread: the first question in a script that needs a dictionary takes a second.
-        questions = await anyio.to_thread.run_sync(_parsed, requests, [state.latest for state, _ in states])
-        return [_Place(scope, *each, asked) for scope, each, asked in zip(scopes, states, questions, strict=True)]
+        questions = await anyio.to_thread.run_sync(parsed_questions, requests, [state.latest for state, _ in states])
+        return [Place(scope, *each, asked) for scope, each, asked in zip(scopes, states, questions, strict=True)]
 
-    async def _ranked(self, searches: Sequence[Sequence[_Search]], scorer: Scorer) -> list[list[Ranked]]:
+    async def _ranked(self, searches: Sequence[Sequence[Search]], scorer: Scorer) -> list[list[Ranked]]:
         """Return the rankings of the searches of each scope."""
         every = list(chain.from_iterable(searches))
         if not every:
@@ -201,7 +155,7 @@ class Searcher:
         return [list(islice(ranked, len(of_scope))) for of_scope in searches]
 
     async def _results(
-        self, search: _ScopeSearch, ranked: Sequence[Ranked], insights: Sequence[Ranked], scorer: Scorer
+        self, search: ScopeSearch, ranked: Sequence[Ranked], insights: Sequence[Ranked], scorer: Scorer
     ) -> list[list[Hit]]:
         """Return the hits of each request in a scope."""
         scope = search.scope
@@ -222,7 +176,7 @@ class Searcher:
     async def _found(
         self,
         scope: Scope,
-        searches: Sequence[_Search],
+        searches: Sequence[Search],
         ranked: Sequence[Ranked],
         scorer: Scorer,
         stages: Sequence[Reranker],
@@ -262,7 +216,7 @@ class Searcher:
         least = request.min_score or 0.0
         return [(hit, origin[hit.note.id]) for hit in insights_first(chosen, notes) if hit.score >= least]
 
-    async def _candidates(self, space: int, search: _Search) -> Candidates:
+    async def _candidates(self, space: int, search: Search) -> Candidates:
         scope, request, question, _ = search
         candidates = await self._store.candidates(
             Query(
@@ -280,7 +234,7 @@ class Searcher:
         candidates = await self._with_archive(scope, request, question, candidates)
         return candidates if names_insights(request) else without_insights(candidates)
 
-    async def _rank(self, search: _Search, candidates: Candidates, scores: Scores, scorer: Scorer) -> Ranked:
+    async def _rank(self, search: Search, candidates: Candidates, scores: Scores, scorer: Scorer) -> Ranked:
         scope, request, question, reads = search
         confidences: Mapping[int, float] = {}
         witnesses: Mapping[int, tuple[int, int]] = {}
@@ -430,7 +384,7 @@ class Searcher:
         pool[rows] = False
         candidates = replace(ranked.candidates, pool=pool)
         scores = scorer.score(ranked.question, candidates)
-        search = _Search(scope, request, ranked.question, reads)
+        search = Search(scope, request, ranked.question, reads)
         return await self._rank(search, candidates, scores, scorer)
 
     async def _decided(
@@ -484,24 +438,3 @@ async def _scores(scorer: Scorer, searches: Sequence[tuple[Question, Candidates]
         return [scorer.score(*search) async for search in paced(searches)]
     groups = [searches[start : start + SCORED_TOGETHER] for start in range(0, len(searches), SCORED_TOGETHER)]
     return [scores async for group in paced(groups) for scores in scorer.score_each(group)]
-
-
-def _parsed(requests: Sequence[SearchRequest], latest: Sequence[int]) -> list[list[Question]]:
-    """Return the questions in each scope, without vectors; ``latest`` are the times of the scopes' last events."""
-    return [[_question(request, time) for request in requests] for time in latest]
-
-
-def _question(request: SearchRequest, latest: int) -> Question:
-    today = request.now or request.as_of
-    if today is None:
-        return parse_question(request.text, vector=None, today=latest)
-    return parse_question(request.text, vector=None, today=to_micros(today), zone=today.tzinfo)
-
-
-def _asked(request: SearchRequest, question: Question, latest: int, vector: Floats) -> Question:
-    """Return a question with its vector (a row of zeros counts as none) and the time at which notes must be true."""
-    valid_at = question.valid_at
-    if request.now is None and request.as_of is None:
-        # An undated replacement is valid from when it was recorded, which may be after the last event.
-        valid_at = max(latest, to_micros(datetime.now(timezone.utc)))
-    return replace(question, vector=vector if vector.any() else None, valid_at=valid_at)
