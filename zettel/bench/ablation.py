@@ -150,7 +150,7 @@ async def _recalls(
                     await ask(name=name, scorer=None)
             await memory.evolve(scope=Scope(user=collection.name))
             await ask(name=EVOLVED, scorer=None)
-            with patch("zettel.search.searcher.is_abstract", lambda _: False):
+            with patch("zettel.search.scope_search.is_abstract", lambda _: False):
                 await ask(name=EVOLVED_WITHOUT, scorer=None)
         async with temporary_memory(embedder=load_embedder(STATIC)) as memory:
             ids = await remember(memory, collection, progress)
