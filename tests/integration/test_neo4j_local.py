@@ -65,6 +65,9 @@ def test_a_server_can_be_started_stopped_and_restarted(folder: Path, capsys: pyt
     assert "starting Neo4j" in first["err"]
     assert first["password"].isalnum(), "neo4j-admin takes a password that begins with - for an option"
     assert run_query(first, first["password"], "CREATE (:Stored) RETURN 1") == [1]
+    runtime = "CALL dbms.queryJmx('java.lang:type=Runtime') YIELD attributes RETURN attributes.InputArguments.value"
+    options = dict(option.partition("=")[::2] for option in run_query(first, first["password"], runtime)[0])
+    assert int(options["-Djdk.virtualThreadScheduler.parallelism"]) >= 16, "with two, 2026.08.1 stops on two cores"
     again = run_command("up")
     assert (again["already"], again["password"], again["process"]) == (True, None, first["process"])
     assert first["password"] not in "".join(

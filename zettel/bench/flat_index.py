@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zettel.ports.query import Floats
 
 VECTORS, TEXTS = "flat.faiss", "texts.db"
-"""The two files in a folder."""
+"""The two files in a folder. That of the vectors appears last, and complete."""
 BATCH = 2_000  # texts
 TUNING_QUESTIONS = 20  # for the number of threads
 
@@ -54,7 +54,9 @@ async def build(folder: Path, events: Iterable[Event], embedder: Embedder) -> No
             texts.executemany("INSERT INTO texts(rowid, text) VALUES (?, ?)", enumerate(lines, place))
             place += len(lines)
         texts.execute("INSERT INTO texts(texts) VALUES ('optimize')")
-    faiss.write_index(index, str(folder / VECTORS))
+    unfinished = folder / f"{VECTORS}.unfinished"
+    faiss.write_index(index, str(unfinished))
+    unfinished.replace(folder / VECTORS)
 
 
 async def search(folder: Path, questions: Sequence[str], embedder: Embedder, k: int) -> list[FlatAnswer]:

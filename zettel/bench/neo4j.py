@@ -321,7 +321,7 @@ def _notes() -> list[str]:
         "open connections. Both beside the p50 of a cached scope.",
         "Imports are annotated, embedded and linked; no rate for a scope that was in the server already. CPU is the "
         "processor time of the client's process and of the server's, disk the growth of stores and indexes, without "
-        "the log, between two restarts.",
+        "the log, between two restarts. A server uses the space of deleted data first: measure disk on a new one.",
         f"add: one event after another by {WRITERS} processes, each with its own jobs, for {ADDING:g} s in which all "
         f"are at work; embedding included, into scopes of {ADDED_TO:,} notes.",
     ]

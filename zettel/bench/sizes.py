@@ -81,6 +81,9 @@ def _measure(size: int, parent: Path, model: Embedder, embedder: str | None, pro
     scope = ZipfScope(size)
     folder = size_folder(parent, size)
     rate = prepare(folder, scope, model, progress)
+    if not (folder / flat_index.VECTORS).exists():
+        progress(f"indexing {scope.notes:,} notes flat", 0, 1)
+        anyio.run(flat_index.build, folder, scope, model)
     questions = scope.questions(QUESTIONS)
     search_arguments: dict[str, Any] = {
         "embedder": embedder, "questions": [question.text for question in questions], "k": K,
@@ -98,7 +101,7 @@ def _measure(size: int, parent: Path, model: Embedder, embedder: str | None, pro
 
 
 def prepare(folder: Path, scope: ZipfScope, model: Embedder, progress: Progress) -> UnitRows:
-    """Create the store and the flat indices if missing; return the store's import rate."""
+    """Create the store if missing; return its import rate."""
     mark = folder / MADE
     settings = {"notes": scope.notes, "seed": SEED, "version": VERSION, "embedder": model.info.fingerprint}
     if mark.exists():
@@ -107,13 +110,11 @@ def prepare(folder: Path, scope: ZipfScope, model: Embedder, progress: Progress)
             raise InvalidInput(f"{folder} contains other made-up notes: delete it, or name another --store")
     else:
         folder.mkdir(parents=True, exist_ok=True)
-        for file in folder.glob(f"{MEMORY}*"):  # from an interrupted run
+        for file in (*folder.glob(f"{MEMORY}*"), *folder.glob(f"{flat_index.VECTORS}*")):  # from an interrupted run
             file.unlink()
         with Memory(folder / MEMORY, embedder=model) as memory:
             seconds = import_seconds(memory, scope, progress)
             memory.search(scope.questions(1)[0].text, log=False)  # the first search writes a snapshot
-        progress(f"indexing {scope.notes:,} notes flat", 0, 1)
-        anyio.run(flat_index.build, folder, scope, model)
         taken_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
         record = {**settings, "import_seconds": seconds, "taken_at": taken_at, "zettel": ZETTEL_VERSION}
         mark.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
