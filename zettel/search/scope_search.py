@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, NamedTuple
 
+from zettel.core.present import present_micros
 from zettel.core.retention import unexpired
 from zettel.model import Scope, to_micros
 from zettel.ports import Reranker, ScopeState
@@ -77,5 +77,5 @@ def _asked(request: SearchRequest, question: Question, latest: int, vector: Floa
     valid_at = question.valid_at
     if request.now is None and request.as_of is None:
         # An undated replacement is valid from when it was recorded, which may be after the last event.
-        valid_at = max(latest, to_micros(datetime.now(timezone.utc)))
+        valid_at = max(latest, present_micros())
     return replace(question, vector=vector if vector.any() else None, valid_at=valid_at)

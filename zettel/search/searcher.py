@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from zettel.core.bounded_gather import both, bounded_gather
 from zettel.core.identity import new_id
 from zettel.core.pacing import paced
 from zettel.core.paging import archived_pages
-from zettel.core.present import present_micros
+from zettel.core.present import present, present_micros
 from zettel.core.search_log import FoundNote, PendingSearch, SearchLogBuffer
 from zettel.core.vectors import Vectors, embed_questions
 from zettel.errors import InvalidQuestion
@@ -48,6 +47,8 @@ from zettel.search.trusted_first import fits_any, is_doubtful, merged
 from zettel.search.updated import updates
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from zettel.core.privacy import SecretGuard
     from zettel.ports.language_model import AskFactory
     from zettel.ports.query import Floats, Scores
@@ -251,7 +252,7 @@ class Searcher:
         best = rank(scores, candidates, max(k, PLACES), hidden)
         strengths: Mapping[int, float] = {}
         if is_current(request) and (ties := near_ties(scores.score, best)):
-            now = request.now or datetime.now(timezone.utc)
+            now = request.now or present()
             best, scores, strengths = await self._decided(scope, candidates, scores, best, ties, now)
         return Ranked(
             question, candidates, scores, best[:k], scorer.name, strengths, confidences=confidences,
@@ -422,7 +423,7 @@ class Searcher:
             self.decayed.restore(scope, [hit.note.id for hit in recalled])
         if not request.log or not hits:
             return hits
-        search, now = new_id("s"), datetime.now(timezone.utc)
+        search, now = new_id("s"), present()
         hits = [hit.model_copy(update={"search_id": search}) for hit in hits]
         features = np.stack([found.features_of(hit.note.id) for hit, found in pairs])
         ranked = pairs[0][1].ranked
