@@ -269,6 +269,11 @@ def test_foreign_folders_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "letter.txt").write_text("Dear Ann")
     with pytest.raises(InvalidInput, match="contains other files"):
         home.make_home(tmp_path)
+    for command in ("down", "status"):
+        assert run(["neo4j", command, str(tmp_path / "letter.txt")]) == 1
+        assert "no Neo4j was started from" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="is a file: name a new folder"):
+        home.make_home(tmp_path / "letter.txt")
     (tmp_path / home.STATE).write_text("{")
     with pytest.raises(LocalServerError, match="cannot be read: delete it"):
         server.status(tmp_path)

@@ -43,7 +43,7 @@ def read_state(home: Path) -> ServerState | None:
     path = home / STATE
     try:
         return ServerState(**json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # a file instead of a folder is refused when a server starts
         return None
     except (ValueError, TypeError):
         raise LocalServerError(f"{path} cannot be read: delete it if no Neo4j runs from that folder") from None
@@ -62,8 +62,10 @@ def forget(home: Path) -> None:
 
 
 def make_home(home: Path) -> None:
-    """Create the folder, readable by its owner alone. Raises ``InvalidInput`` if it contains other files."""
-    if home.exists() and not _settings(home).exists() and (not home.is_dir() or any(home.iterdir())):
+    """Create the folder, readable by its owner alone. Raises ``InvalidInput`` for a file or a folder of other files."""
+    if home.is_file():
+        raise InvalidInput(f"{home} is a file: name a new folder for Neo4j's data")
+    if home.exists() and not _settings(home).exists() and any(home.iterdir()):
         raise InvalidInput(f"{home} contains other files: name a new folder for Neo4j's data")
     home.mkdir(parents=True, exist_ok=True)
     for folder in (home / "conf", home / "logs"):
