@@ -27,7 +27,7 @@ async def bounded_gather(tasks: Sequence[Callable[[], Awaitable[T]]]) -> list[T]
         async with limit:
             try:
                 done[place] = await tasks[place]()
-            except BaseException as error:
+            except BaseException as error:  # also a cancellation from elsewhere, which the group would swallow
                 failed.append(error)
                 raise
 
